@@ -102,11 +102,11 @@ def test_both_find_the_prior_of_many_samples(gaussian_scores, method, soft):
     estimate = estimate_prior(scores, method, validation, soft=soft, calibrate=False)
     np.testing.assert_allclose(estimate.prior.probs, truth, atol=0.03)
     assert estimate.converged
-    assert (estimate.method, estimate.slope, estimate.trust) == (method, None, None)
+    assert (estimate.method, estimate.slope, estimate.evidence) == (method, None, None)
 
 
 @pytest.mark.parametrize("method", ["bbse", "rlls"])
 def test_a_model_that_says_the_same_of_everything_moves_nothing(method):
     level = Scores(np.zeros((60, 3)), labels=[0, 0, 1, 2] * 15, carried=[1, 1, 1])
-    estimate = estimate_prior(level, method, level, pseudo_count=0, soft=True, resamples=0)
+    estimate = estimate_prior(level, method, level, pseudo_count=0, soft=True, intervals=False)
     assert estimate.prior.is_close(Prior.of([2, 1, 1]))

@@ -8,6 +8,7 @@ import torch
 
 from longtail import Prior, Scores, UnknownPriorError
 from longtail.shift import estimate_prior
+from longtail.shift.simulated import COUNTING
 
 COUNTS = [60, 30, 10]
 CARRIED = [[1, 1, 1], COUNTS, [1, 5, 200]]
@@ -47,7 +48,8 @@ def test_nor_does_what_validation_scores_carry(gaussian_scores, calibrate):
     # A calibration is fitted until rounding ends it.
     tolerance = 1e-6 if calibrate else 1e-10
     np.testing.assert_allclose(found.prior.probs, expected.prior.probs, atol=tolerance)
-    assert found.trust == pytest.approx(expected.trust, abs=1e-5)
+    assert found.strength == pytest.approx(expected.strength, rel=1e-3)
+    assert found.evidence == expected.evidence
 
 
 def test_numpy_gives_numpy_and_torch_gives_torch():
@@ -69,14 +71,14 @@ def test_labels_of_the_scores_are_not_looked_at():
     assert estimate_prior(known).prior == estimate_prior(replace(known, labels=None)).prior
 
 
-def test_the_same_seed_gives_the_same_and_the_estimate_does_not_depend_on_resamples(
+def test_the_same_seed_gives_the_same_and_the_estimate_does_not_depend_on_intervals(
     gaussian_scores,
 ):
     validation, scores = gaussian_scores(COUNTS, 300, 1), gaussian_scores([1, 1, 4], 200, 2)
     first, again = (estimate_prior(scores, validation=validation) for _ in range(2))
     assert first.prior == again.prior
     np.testing.assert_array_equal(first.low, again.low)
-    bare = estimate_prior(scores, validation=validation, resamples=0)
+    bare = estimate_prior(scores, validation=validation, intervals=False)
     assert first.prior == bare.prior
     assert (bare.low, bare.high) == (None, None)
     other = estimate_prior(scores, validation=validation, seed=1)
@@ -88,10 +90,11 @@ def test_the_result_says_what_was_done(gaussian_scores):
     alone = estimate_prior(scores)
     assert alone.converged
     assert alone.iterations > 1
-    assert (alone.calibration, alone.trust, alone.effective_samples) == (None, None, None)
+    assert (alone.calibration, alone.strength, alone.effective_samples) == (None, None, None)
     checked = estimate_prior(scores, validation=validation)
     assert checked.calibration.temperature == pytest.approx(1, abs=0.2)
-    assert 0 <= checked.trust <= 1
+    assert checked.evidence in COUNTING
+    assert checked.strength > 0
     counts = np.bincount(validation.labels, minlength=3)
     weights = (checked.prior.probs / counts)[validation.labels]
     assert checked.effective_samples == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -107,7 +110,7 @@ def test_calibration_mends_a_model_that_is_too_sure(gaussian_scores):
     off = [
         np.abs(
             estimate_prior(
-                sure[1], validation=sure[0], calibrate=calibrate, shrink=False, resamples=0
+                sure[1], validation=sure[0], calibrate=calibrate, shrink=False, intervals=False
             ).prior.probs
             - truth
         ).sum()
@@ -218,8 +221,27 @@ KNOWN = Scores(LOGITS, labels=[0, 1, 2, 0] * 20, carried=COUNTS, split="validati
         (lambda: estimate_prior(GOOD, "bbse"), 'method="bbse" .* give validation scores'),
         (lambda: estimate_prior(GOOD, "rlls"), "cross-fitted"),
         (lambda: estimate_prior(GOOD, pseudo_count=-1), "pseudo_count must be .* 0 or more"),
-        (lambda: estimate_prior(GOOD, resamples=1), "resamples must be 0"),
-        (lambda: estimate_prior(GOOD, resamples=-5), "whole number above 1, got -5"),
+        (
+            lambda: estimate_prior(GOOD, validation=KNOWN, pseudo_count=1),
+            "learned: leave pseudo_count out",
+        ),
+        (lambda: estimate_prior(GOOD, features=LOGITS), "features are for .* validation scores"),
+        (
+            lambda: estimate_prior(GOOD, validation=KNOWN, features=LOGITS),
+            "both features and validation_features",
+        ),
+        (
+            lambda: estimate_prior(
+                GOOD, validation=KNOWN, features=LOGITS[:5], validation_features=LOGITS
+            ),
+            r"features must be .* shape \(80, D\).*got shape \(5, 3\)",
+        ),
+        (
+            lambda: estimate_prior(
+                GOOD, validation=KNOWN, features=LOGITS, validation_features=LOGITS[:, :2]
+            ),
+            "3 numbers a sample but validation_features 2",
+        ),
         (lambda: estimate_prior(Scores(LOGITS[:0], carried=COUNTS)), "at least one sample"),
         (
             lambda: estimate_prior(GOOD, validation=replace(KNOWN, split="test")),

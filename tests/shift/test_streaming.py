@@ -18,7 +18,7 @@ def test_batches_give_what_all_samples_give_at_once(gaussian_scores, size):
     stream = StreamingPrior(4)
     for batch in batches(scores, size):
         stream.update(batch)
-    expected = estimate_prior(scores, resamples=0).prior
+    expected = estimate_prior(scores, intervals=False).prior
     np.testing.assert_allclose(stream.prior.probs, expected.probs, rtol=0, atol=1e-6)
     assert stream.num_samples == 400
 
@@ -30,7 +30,7 @@ def test_only_the_window_counts_so_that_a_change_is_followed(gaussian_scores):
     for scores in (before, after):
         for batch in batches(scores, 64):
             stream.update(batch)
-    expected = estimate_prior(after, resamples=0).prior
+    expected = estimate_prior(after, intervals=False).prior
     np.testing.assert_allclose(stream.prior.probs, expected.probs, rtol=0, atol=1e-6)
     assert stream.num_samples == 500
 
@@ -40,7 +40,7 @@ def test_batches_may_carry_different_priors(gaussian_scores):
     stream = StreamingPrior(3)
     for number, batch in enumerate(batches(scores, 50)):
         stream.update(batch.under([1 + number, 1, 1]))
-    expected = estimate_prior(scores, resamples=0).prior
+    expected = estimate_prior(scores, intervals=False).prior
     np.testing.assert_allclose(stream.prior.probs, expected.probs, rtol=0, atol=1e-6)
 
 

@@ -29,6 +29,7 @@ _LOWEST = -69.0  # a logit below the highest: nothing beside it, and its square 
 _LEAST_PROB = 1e-9  # scores cannot be moved from a prior with zeros
 _ENOUGH = 30  # samples for an interval without a prior
 
+
 @dataclass(frozen=True, eq=False)
 class RawEstimate:
     """What every way of estimating a prior hands back."""

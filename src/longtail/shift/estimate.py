@@ -200,7 +200,7 @@ def _told(
     learned: _Learned = _Learned(),  # noqa: B008  # it cannot be changed
 ) -> PriorEstimate:
     """`samples` are the scores under the uniform prior, in float64."""
-    moved = to_kind(as_numpy(samples.under(raw.prior).logits), scores.logits)
+    moved = as_numpy(samples.under(raw.prior).logits).astype(as_numpy(scores.logits).dtype)
     calibration, worth = None, None
     if validation is not None:
         calibration = validation.calibration
@@ -211,7 +211,7 @@ def _told(
         method,
         raw.iterations,
         raw.converged,
-        scores._with(logits=moved, carried=raw.prior),
+        scores._with(logits=to_kind(moved, scores.logits), carried=raw.prior),
         calibration,
         *learned,
         worth,

@@ -1,85 +1,91 @@
-"""EM checked by validation samples: by hand, and what it is for."""
+"""The prior a posteriori: by hand, near a trend, off it, and what intervals hold."""
+
+import math
 
 import numpy as np
 import pytest
-import torch
 
 from longtail import Prior, Scores
-from longtail.core.draws import Draws
-from longtail.posthoc.validation import check_validation
-from longtail.shift import estimate_prior
-from longtail.shift.shrinkage import shrunken_em
+from longtail.shift import em, estimate_prior
+from longtail.shift.posterior import posteriors, trend_along
 
-COUNTS = np.array([60, 30, 15, 7, 4])
-
-
-def em_by_hand(likelihood, times, pseudo_counts, m_step):
-    prior = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    for _ in range(150):
-        counts = np.array(pseudo_counts, dtype=float)
-        for row, number in zip(likelihood, times, strict=True):
-            if number:
-                counts += number * prior * row / (prior @ row)
-        prior = m_step(counts)
-    return prior
+COUNTS = np.array([60, 30, 15, 7, 3])
+LOGITS = np.random.default_rng(0).normal([0.8, 0.0], 1.5, size=(60, 2))
 
 
-def on_the_trend(log_counts):
-    """The prior ∝ n^slope with the counts' mean of log n, by bisection."""
-
-    def m_step(counts):
-        wanted = counts @ log_counts / counts.sum()
-        low, high = -20.0, 20.0
-        for _ in range(80):
-            slope = (low + high) / 2
-            prior = np.exp(slope * log_counts) / np.exp(slope * log_counts).sum()
-            low, high = (slope, high) if prior @ log_counts < wanted else (low, slope)
-        return prior
-
-    return m_step
+def evidence_by_hand(logits, trend, strength, eta):
+    """Of two classes, summed up over log t_0 − log t_1, and the mean of t_0."""
+    u = np.linspace(-12, 12, 20_001)
+    logs = np.stack([-np.logaddexp(0, -u), -np.logaddexp(0, u)])
+    height = eta * np.log(np.exp(logits) @ np.exp(logs)).sum(axis=0)
+    height += strength * (trend @ logs) + math.lgamma(strength)
+    height -= sum(math.lgamma(strength * share) for share in trend)
+    density = np.exp(height - height.max())
+    return math.log(density.sum()) + height.max(), density @ np.exp(logs[0]) / density.sum()
 
 
-def both_by_hand(likelihood, times, log_counts, pseudo_count):
-    size = len(log_counts)
-    few = np.full(size, pseudo_count / size)
-    trend = em_by_hand(likelihood, times, few, on_the_trend(log_counts))
-    centre = pseudo_count * size * trend
-    free = em_by_hand(likelihood, times, centre, lambda counts: counts / counts.sum())
-    apart = np.log(free) - np.log(trend)
-    return trend, apart - apart.mean()
+@pytest.mark.parametrize("eta", [1.0, 0.5])
+@pytest.mark.parametrize("trend", [(0.5, 0.5), (0.2, 0.8)])
+def test_of_two_classes_it_is_what_integration_gives(eta, trend):
+    rows = np.tile(LOGITS, (5, 1))
+    ((found,),) = posteriors(em.likelihoods(rows), np.ones((300, 1)), np.array(trend), (eta,))
+    ratios = 100 * 300 / 10 ** (np.arange(12) / 2)
+    by_hand = [evidence_by_hand(rows, np.array(trend), eta * ratio, eta) for ratio in ratios]
+    chances = np.exp([log for log, _ in by_hand] - np.max([log for log, _ in by_hand]))
+    chances /= np.sqrt(ratios)
+    chances /= chances.sum()
+    wanted = chances @ [mean for _, mean in by_hand]
+    assert math.exp(found.log_prior[0]) == pytest.approx(wanted, abs=0.01)
+    assert math.log(found.strength) == pytest.approx(chances @ np.log(ratios), abs=0.3)
+    assert found.converged
 
 
-def test_it_is_the_trend_and_as_much_more_as_exceeds_the_noise(gaussian_scores):
-    counts = COUNTS[:3]
-    log_counts = np.log(counts / counts.sum())
-    validation = gaussian_scores(counts, 40, seed=1)
-    scores = gaussian_scores([1, 5, 1], 30, seed=2)
-    found = shrunken_em(
-        scores.logits,
-        check_validation(validation, "this test"),
-        log_counts,
-        1.0,
-        0,
-        Draws(3),
-    )
+def test_next_to_nothing_leaves_the_trend_and_all_of_one_class_leave_it():
+    trend = np.array([0.7, 0.3])
+    ((few,),) = posteriors(em.likelihoods(LOGITS), np.full((60, 1), 1e-4), trend, (1.0,))
+    np.testing.assert_allclose(np.exp(few.log_prior), trend, atol=0.02)
+    sure = em.likelihoods(np.tile([0.0, -30.0], (2000, 1)))
+    ((all_of_one,),) = posteriors(sure, np.ones((2000, 1)), trend, (1.0,))
+    assert all_of_one.strength < 10
+    assert np.exp(all_of_one.log_prior[0]) > 0.999
 
-    trend, apart = both_by_hand(np.exp(scores.logits), np.ones(30), log_counts, 1.0)
-    numbers = np.bincount(validation.labels, minlength=3)
-    chances = torch.tensor(trend[validation.labels] / numbers[validation.labels])
-    generator = torch.Generator().manual_seed(3)
-    picked = torch.multinomial(chances.expand(20, -1), 30, replacement=True, generator=generator)
-    noise = 0.0
-    for draw in picked.numpy():
-        times = np.bincount(draw, minlength=40)
-        noise += (
-            both_by_hand(np.exp(validation.logits), times, log_counts, 1.0)[1] ** 2
-        ).mean() / 20
-    trust = max(0.0, 1 - noise / (apart**2).mean())
-    expected = trend * np.exp(trust * apart)
-    assert 0.1 < trust < 0.95
-    assert found.trust == pytest.approx(trust, abs=1e-3)
-    np.testing.assert_allclose(found.prior.probs, expected / expected.sum(), atol=1e-3)
-    assert found.slope == pytest.approx(np.log(trend[0] / trend[2]) / np.log(counts[0] / counts[2]))
+
+def test_columns_are_problems_of_their_own_and_a_weight_is_a_repetition():
+    likelihood, trend = em.likelihoods(LOGITS), np.array([0.4, 0.6])
+    times = np.random.default_rng(1).integers(0, 3, size=(60, 2)).astype(float)
+    both = posteriors(likelihood, times, trend, (1.0, 0.5))
+    for column, found in enumerate(both):
+        rows = np.repeat(likelihood, times[:, column].astype(int), axis=0)
+        alone = posteriors(rows, np.ones((len(rows), 1)), trend, (1.0, 0.5))[0]
+        for own, other in zip(found, alone, strict=True):
+            np.testing.assert_allclose(own.log_prior, other.log_prior, atol=1e-4)
+            np.testing.assert_allclose(own.variances, other.variances, rtol=1e-3)
+
+
+def test_beyond_a_thousand_classes_the_diagonal_stands_for_the_curvature(monkeypatch):
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet(np.full(30, 1.0))
+    labels = rng.choice(30, 2000, p=truth)
+    likelihood = em.likelihoods(4 * np.eye(30)[labels] + rng.normal(size=(2000, 30)))
+    once, uniform = np.ones((2000, 1)), np.full(30, 1 / 30)
+    ((exact,),) = posteriors(likelihood, once, uniform, (1.0,))
+    monkeypatch.setattr("longtail.shift.posterior._MOST_FOR_MATRICES", 10)
+    ((near,),) = posteriors(likelihood, once, uniform, (1.0,))
+    np.testing.assert_allclose(np.exp(near.log_prior), np.exp(exact.log_prior), atol=0.005)
+    np.testing.assert_allclose(near.variances, exact.variances, rtol=0.5)
+
+
+def test_the_trend_is_the_slope_of_greatest_likelihood():
+    log_counts = np.log([9.0, 2.0])
+    found, slope = trend_along(em.likelihoods(LOGITS), log_counts)
+
+    def likelihood(value):
+        shares = np.exp(value * log_counts)
+        return np.log(np.exp(LOGITS) @ (shares / shares.sum())).sum()
+
+    slopes = np.linspace(-3, 3, 1201)
+    assert slope == pytest.approx(slopes[np.argmax([likelihood(s) for s in slopes])], abs=0.01)
+    np.testing.assert_allclose(found, Prior.from_log(slope * log_counts).probs)
 
 
 def wrong_about_the_tail(num_classes, seed):
@@ -101,8 +107,8 @@ def test_a_trend_is_found_by_a_model_that_is_wrong_about_single_classes(gaussian
     # Too few validation samples of the tail to calibrate it.
     validation = gaussian_scores(TAILED, 300, seed=1, bias=wrong, counts=TAILED)
     scores = gaussian_scores(truth, 2000, seed=2, bias=wrong)
-    shrunk = estimate_prior(scores, validation=validation, resamples=0)
-    plain = estimate_prior(scores, validation=validation, shrink=False, resamples=0)
+    shrunk = estimate_prior(scores, validation=validation)
+    plain = estimate_prior(scores, validation=validation, shrink=False)
     assert error(shrunk.prior, truth) < 0.5 * error(plain.prior, truth)
     assert shrunk.slope == pytest.approx(power, abs=0.25)
 
@@ -111,10 +117,10 @@ def test_a_prior_far_off_any_trend_is_followed_class_by_class(gaussian_scores):
     truth = np.random.default_rng(3).dirichlet(np.full(20, 0.7)) + 0.002
     validation = gaussian_scores(TAILED, 5000, seed=1, counts=TAILED)
     scores = gaussian_scores(truth, 5000, seed=2)
-    shrunk = estimate_prior(scores, validation=validation, resamples=0)
-    plain = estimate_prior(scores, validation=validation, shrink=False, resamples=0)
-    assert shrunk.trust > 0.8
-    assert error(shrunk.prior, truth) < 1.3 * error(plain.prior, truth)
+    shrunk = estimate_prior(scores, validation=validation)
+    plain = estimate_prior(scores, validation=validation, shrink=False)
+    assert shrunk.strength < 200
+    assert error(shrunk.prior, truth) < 1.4 * error(plain.prior, truth)
     assert error(shrunk.prior, truth) < 0.4 * error(Prior.uniform(20), truth)
 
 
@@ -150,7 +156,7 @@ def test_the_trend_runs_along_the_training_counts_that_are_nearest(gaussian_scor
     told = gaussian_scores(COUNTS, 300, seed=2, counts=counted)
 
     def estimate(scores, validation):
-        return estimate_prior(scores, validation=validation, resamples=0, calibrate=False)
+        return estimate_prior(scores, validation=validation, calibrate=False)
 
     assert estimate(named, turned).slope == pytest.approx(1, abs=0.3)
     assert estimate(unnamed, turned).slope == pytest.approx(-1, abs=0.3)
