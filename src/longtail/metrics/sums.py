@@ -97,7 +97,7 @@ class ClassSums:
         seen = np.bincount(labels, minlength=scores.num_classes) if weights is None else None
         sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
         for block in blocks(scores.logits, labels, check_weights(weights, len(labels))):
-            sums._add(*block, _whole)
+            sums._add(*block, whole=_whole)
         return sums
 
     def add(
@@ -119,7 +119,7 @@ class ClassSums:
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
-    def _add(self, rows: Numbers, labels: Indices, times: Floats, whole: bool = True) -> Terms:
+    def _add(self, rows: Numbers, labels: Indices, times: Floats, *, whole: bool = True) -> Terms:
         weighted = times * self._gap_weight[labels]
         terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins, whole)
         right, nll, brier, confidence = terms
@@ -194,8 +194,8 @@ def check_block(
             f"expected logits of shape ({len(truth)}, {num_classes}) for {len(truth)} "
             f"labels and {num_classes} classes, got {rows.shape}"
         )
-    check_rows(rows, "logits")
     if not are_logits:
+        check_rows(rows, "logits")
         check_not_probs(rows)
     return rows, truth
 
