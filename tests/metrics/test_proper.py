@@ -106,8 +106,9 @@ def test_blocks_of_rows_add_up(metric, draw, monkeypatch):
     logits, labels = draw()
     weights = torch.arange(1.0, 401.0)
     whole = metric(logits, labels, weights)
-    monkeypatch.setattr(sums, "blocks", partial(blocks, numbers=7 * 5))
-    monkeypatch.setattr(terms, "_IN_CACHE", 3 * 5)
+    monkeypatch.setattr(sums, "blocks", partial(blocks, numbers=13 * 5))
+    monkeypatch.setattr(terms, "_PART", 6 * 5)
+    monkeypatch.setattr(terms, "IN_CACHE", 3 * 5)
     assert metric(logits, labels, weights) == pytest.approx(whole, rel=1e-12)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from longtail.core import arrays
 from longtail.core.arrays import Array, ArrayT, Floats, Numbers, RowsLike, Table
+from longtail.core.blocks import IN_CACHE, slices
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 
@@ -105,6 +106,11 @@ def scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | Non
 
 
 def _scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | None) -> ArrayT:
+    if isinstance(logits, np.ndarray) and logits.ndim == 2 and logits.size > IN_CACHE:
+        into = np.empty_like(logits)
+        for at in slices(len(logits), logits.shape[1], IN_CACHE):
+            into[at] = _scaled_and_shifted(logits[at], scale, shift)
+        return cast(ArrayT, into)
     moved = widened(logits)
     if scale is not None:
         moved = moved * _along_classes(scale, moved)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
@@ -20,6 +22,7 @@ from longtail.flows.judge import Judgement
 from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
 from longtail.flows.score_sources import (
+    MOST_SHOWN,
     Source,
     SourceLike,
     TrainLike,
@@ -200,10 +203,11 @@ def _applied(
     """The adjusted rows, and if they are to be judged before and after, counted on the way."""
     sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
     path = None if folder is None else folder / SCORES
-    scores = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress)
+    shown = rows_to_fit_on(rows, move.seed, MOST_SHOWN) if is_judged else np.zeros(0, np.int64)
+    scores, before = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress, shown)
     if sums is None:
         return scores, None
-    before = scores_in_memory(rows, move.carried, move.counts, rows_to_fit_on(rows, move.seed))
+    before = replace(before, carried=move.carried)
     after = fix_rows.adjusted(before, move.step)
     samples = BeforeAfter(before, after, move.goal, validation, tau=move.tau, edges=move.edges)
     return scores, Judgement(samples, sums)

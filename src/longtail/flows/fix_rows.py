@@ -16,7 +16,7 @@ from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.minimise import UnsettledError
 from longtail.core.softmax import widened
-from longtail.data import open_score_writer
+from longtail.data import Block, open_score_writer
 from longtail.flows.samples import Integers
 from longtail.flows.score_sources import Source, scores_in_memory
 from longtail.metrics import Difference
@@ -94,10 +94,12 @@ def adjust(
     comparison: Difference | None,
     path: Path | None,
     progress: Callable[[int], None],
-) -> Scores | Path:
+    kept: Integers | None = None,
+) -> tuple[Scores | Path, Scores]:
     """The adjusted scores, or the .safetensors file that has them: then in blocks, from a file.
 
-    `step` is all adjusters as one, `comparison` the sums of before and after, which are filled.
+    `step` is all adjusters as one, `comparison` the sums of before and after, which are filled. The
+    second is what was adjusted: the rows at the positions `kept`, or all of them.
     """
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
@@ -111,7 +113,7 @@ def adjust(
         count(as_numpy(scores.logits), as_numpy(moved.logits), scores.labels)
         if path is not None:
             moved.save(path)
-        return moved
+        return moved, scores if kept is None else scores.take(kept)
     with open_score_writer(
         path,
         source.num_rows,
@@ -124,8 +126,10 @@ def adjust(
         split=source.split,
         ids=source.ids,
     ) as writer:
-        for block in source.blocks():
+
+        def written(block: Block) -> None:
             after = step(block.logits)
             writer.write(after)
             count(block.logits, after, block.labels)
-    return path
+
+        return path, source.as_scores(counts=counts, rows=kept, each=written)

@@ -29,6 +29,8 @@ CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
 
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
+# And those that a page on scores is drawn from, beside sums of all of them.
+MOST_SHOWN = 2**24
 # Rows that tell whether samples are the same, and how alike their scores must be.
 _LOOKED_AT, _DIGITS = 1000, 0.01
 
@@ -182,8 +184,8 @@ def are_same_samples(one: Source, other: Source) -> bool:
     return np.allclose(mine, theirs, rtol=_DIGITS, atol=_DIGITS)
 
 
-def rows_to_fit_on(source: Source, seed: int = 0) -> Integers | None:
-    """Positions of at most MOST_NUMBERS / C labelled samples, or None for all of them.
+def rows_to_fit_on(source: Source, seed: int = 0, numbers: int | None = None) -> Integers | None:
+    """Positions of at most numbers / C labelled samples, or None for all; MOST_NUMBERS by default.
 
     Large classes give up samples first. That changes the label prior of what is left, which fitting
     takes into account, and keeps every sample of the small ones.
@@ -194,7 +196,7 @@ def rows_to_fit_on(source: Source, seed: int = 0) -> Integers | None:
             "(--labels), or apply a fix that was fitted before (--with)"
         )
     labels, num_classes = as_numpy(source.labels), source.num_classes
-    most = max(MOST_NUMBERS // num_classes, num_classes)
+    most = max((numbers or MOST_NUMBERS) // num_classes, num_classes)
     if len(labels) <= most:
         return None
     counts = np.bincount(labels, minlength=num_classes)

@@ -36,7 +36,7 @@ import numpy as np
 
 from longtail.core import PriorLike, Scores
 from longtail.core.arrays import ArrayLike, Floats, Numbers, RowsLike, as_numpy
-from longtail.core.blocks import blocks
+from longtail.core.blocks import IN_CACHE, blocks, slices
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.recall import mean_recall
@@ -259,15 +259,23 @@ def _is_scaled(before: Numbers, after: Numbers) -> bool:
         return True
     kinds = [part.dtype for part in (before, after) if part.dtype.kind == "f"]
     eps = max((float(np.finfo(kind).eps) for kind in kinds), default=0.0)
-    with np.errstate(invalid="ignore", over="ignore"):  # −∞ is no multiple of anything
-        was, now = before.astype(np.float64), after.astype(np.float64)
-        if was.shape[1] < 3:
+    if before.shape[1] < 3:
+        with np.errstate(invalid="ignore", over="ignore"):
             was, now = (
-                (part - part.mean(axis=1, keepdims=True)).reshape(1, -1) for part in (was, now)
+                (part - part.mean(axis=1, keepdims=True, dtype=np.float64)).reshape(1, -1)
+                for part in (before, after)
             )
-        x, y = (part - part.mean(axis=1, keepdims=True) for part in (was, now))
-        squares = (x**2).sum(axis=1)
-        factor = (x * y).sum(axis=1) / np.where(squares > 0, squares, 1.0)
-        left = ((y - factor[:, None] * x) ** 2).sum(axis=1)
-        rounding = (now**2).sum(axis=1) + factor**2 * (was**2).sum(axis=1)
-        return bool(((left <= (8 * eps) ** 2 * rounding) & (factor >= 0)).all())
+        return _are_scaled(was, now, eps)
+    parts = slices(len(before), before.shape[1], IN_CACHE)  # of which the first tells nearly always
+    return all(_are_scaled(before[at], after[at], eps) for at in parts)
+
+
+@np.errstate(invalid="ignore", over="ignore")  # −∞ is no multiple of anything
+def _are_scaled(before: Numbers, after: Numbers, eps: float) -> bool:
+    was, now = before.astype(np.float64), after.astype(np.float64)
+    x, y = (part - part.mean(axis=1, keepdims=True) for part in (was, now))
+    squares = (x**2).sum(axis=1)
+    factor = (x * y).sum(axis=1) / np.where(squares > 0, squares, 1.0)
+    left = ((y - factor[:, None] * x) ** 2).sum(axis=1)
+    rounding = (now**2).sum(axis=1) + factor**2 * (was**2).sum(axis=1)
+    return bool(((left <= (8 * eps) ** 2 * rounding) & (factor >= 0)).all())

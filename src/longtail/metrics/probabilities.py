@@ -49,7 +49,7 @@ def nll(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> f
 
 def brier(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> float:
     """The mean squared distance between the probabilities and the true class."""
-    sums = sums_of(logits, labels, weights)
+    sums = sums_of(logits, labels, weights, whole=True)
     return sums.mean(sums.brier)
 
 
@@ -82,7 +82,7 @@ def classwise_ece(
     0.167
     """
     check_choice(form, Form, "form")
-    sums = sums_of(logits, labels, weights, bins)
+    sums = sums_of(logits, labels, weights, bins, whole=True)
     error = sums.classwise_ece if form == "usual" else sums.classwise_ece_paper
     if error is None:
         raise ValueError(
@@ -108,11 +108,18 @@ def reliability(
     return Reliability(*(to_kind(part, kind_of(logits)) for part in made))
 
 
-def sums_of(logits: Source, labels: LabelsLike, weights: Weights, bins: int = BINS) -> Accumulator:
-    """The sums of labelled logits; those of an accumulator itself."""
+def sums_of(
+    logits: Source,
+    labels: LabelsLike,
+    weights: Weights,
+    bins: int = BINS,
+    whole: bool = False,
+) -> Accumulator:
+    """The sums of labelled logits; those of an accumulator itself. `whole` as in `block_sums`."""
     if isinstance(logits, Accumulator):
         if labels is not None or weights is not None or bins != logits.bins:
             raise ValueError("an accumulator has its labels, weights and bins; leave them out")
         return logits
     check_whole(bins, "bins", least=1)
-    return Accumulator.of(labelled(logits, labels), weights=weights, bins=bins)
+    scores = labelled(logits, labels)
+    return Accumulator.of(scores, weights=weights, bins=bins, _whole=whole)

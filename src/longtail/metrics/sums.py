@@ -90,13 +90,14 @@ class ClassSums:
         groups: Groups | None = None,
         weights: ArrayLike | None = None,
         bins: int = BINS,
+        _whole: bool = True,
     ) -> Self:
         """The sums of labelled scores as they are; `weights`: as how many samples each counts."""
         labels = as_numpy(labelled(scores).labels)
         seen = np.bincount(labels, minlength=scores.num_classes) if weights is None else None
         sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
         for block in blocks(scores.logits, labels, check_weights(weights, len(labels))):
-            sums._add(*block)
+            sums._add(*block, whole=_whole)
         return sums
 
     def add(
@@ -118,9 +119,9 @@ class ClassSums:
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
-    def _add(self, rows: Numbers, labels: Indices, times: Floats) -> Terms:
+    def _add(self, rows: Numbers, labels: Indices, times: Floats, *, whole: bool = True) -> Terms:
         weighted = times * self._gap_weight[labels]
-        terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins)
+        terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins, whole)
         right, nll, brier, confidence = terms
         if not times.all():  # a sample that counts for nothing may have an infinite log-loss
             nll = np.where(times > 0, nll, 0.0)
@@ -193,8 +194,8 @@ def check_block(
             f"expected logits of shape ({len(truth)}, {num_classes}) for {len(truth)} "
             f"labels and {num_classes} classes, got {rows.shape}"
         )
-    check_rows(rows, "logits")
     if not are_logits:
+        check_rows(rows, "logits")
         check_not_probs(rows)
     return rows, truth
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices
-from longtail.core.blocks import IN_CACHE, slices
+from longtail.core.blocks import IN_CACHE, in_threads, slices
 from longtail.metrics.samples import sums_by
 
 BINS = 20
+_PART = 2**20  # numbers that a thread takes at a time
 
 
 class Terms(NamedTuple):
@@ -30,48 +31,70 @@ class Terms(NamedTuple):
     confidence: Floats  # the probability of the most likely class
 
 
-def bin_of(probs: Floats, bins: int = BINS) -> npt.NDArray[np.intp]:
+def bin_of(probs: Floats, bins: int = BINS) -> Indices:
     """The number from 0 of each probability's bin of equal width (lo, hi]; 0 is in the first."""
-    # k/bins is the double nearest to the edge, which linspace does not promise.
-    return np.searchsorted(np.arange(1, bins) / bins, probs)
+    at = np.ceil(probs * bins).astype(np.int64) - 1
+    # k/bins is the double nearest to the edge, which a product is not: one off at the most.
+    at += probs > (at + 1) / bins
+    at -= probs <= at / bins
+    return np.clip(at, 0, bins - 1)
 
 
-@np.errstate(over="ignore")  # logits near the end of float64
 def block_sums(
-    rows: npt.NDArray[np.floating], labels: Indices, weights: Floats, bins: int
+    rows: npt.NDArray[np.floating],
+    labels: Indices,
+    weights: Floats,
+    bins: int,
+    whole: bool = True,
 ) -> tuple[Terms, Indices, Floats]:
     """Terms of a block of logits, its predictions, and the gaps of every probability, by class.
 
-    The gaps are Σ_i w_i · (1[y_i = c] − p(c|x_i)) over the samples whose p(c|x) is in each bin.
+    The gaps are Σ_i w_i · (1[y_i = c] − p(c|x_i)) over the samples whose p(c|x) is in each bin. If
+    not all is asked for, they and the Brier scores, which take half of the time, are NaN.
     """
+    parts = list(slices(len(rows), rows.shape[1], _PART))
+    sums = in_threads(lambda at: _part_sums(rows[at], labels[at], weights[at], bins, whole), parts)
+    terms, predictions, gaps = zip(*sums, strict=True)
+    joined = Terms(*(np.concatenate(column) for column in zip(*terms, strict=True)))
+    return joined, np.concatenate(predictions), np.sum(gaps, axis=0)
+
+
+@np.errstate(over="ignore", under="ignore")  # logits near the end of float64
+def _part_sums(
+    rows: npt.NDArray[np.floating], labels: Indices, weights: Floats, bins: int, whole: bool
+) -> tuple[Terms, Indices, Floats]:
     size, classes = rows.shape
-    right, predictions = np.empty(size, bool), np.empty(size, np.int64)
+    predictions = np.empty(size, np.int64)
     nll, brier, confidence, own = np.empty((4, size))
-    column, above = np.zeros(classes), []
+    column, above, ones = np.zeros(classes), [], np.ones(classes)
     least = (1 - 1e-12) / bins  # a little below the first edge: what is above it is looked up
-    step = max(1, IN_CACHE // classes)
-    buffer = np.empty((step, classes))
+    buffers = np.empty((2, min(size, max(1, IN_CACHE // classes)), classes))
     for part in slices(size, classes, IN_CACHE):
         block, truth = rows[part], labels[part]
+        e, squares = buffers[:, : len(block)]
         index, top = np.arange(len(block)), block.argmax(axis=1)
-        highest = block[index, top][:, None]
-        e = np.subtract(block, highest, out=buffer[: len(block)], dtype=np.float64)
+        np.copyto(e, block)
+        e -= e[index, top][:, None]
         own_logit = e[index, truth]
         np.exp(e, out=e)
-        total, own_exp = e.sum(axis=1), e[index, truth]
-        own[part] = own_exp / total
-        predictions[part], right[part] = top, top == truth
+        total, own_exp = e @ ones, e[index, truth]
+        own[part], predictions[part] = own_exp / total, top
         nll[part] = np.log(total) - own_logit
         confidence[part] = 1 / total
-        brier[part] = (np.einsum("ij,ij->i", e, e) - own_exp**2) / total**2 + (1 - own[part]) ** 2
-        column += (weights[part] / total) @ e
-        high = np.flatnonzero(e > (least * total)[:, None])
-        row, chosen = np.divmod(high, classes)
-        above.append((chosen, e.ravel()[high] / total[row], weights[part][row]))
-    np.maximum(brier, 0, out=brier)
+        if whole:
+            np.multiply(e, e, out=squares)
+            brier[part] = (squares @ ones - own_exp**2) / total**2 + (1 - own[part]) ** 2
+            column += (weights[part] / total) @ e
+            high = np.flatnonzero(e > (least * total)[:, None])
+            row, chosen = np.divmod(high, classes)
+            above.append((chosen, e.ravel()[high] / total[row], weights[part][row]))
+    if not whole:
+        terms = Terms(predictions == labels, nll, np.full(size, np.nan), confidence)
+        return terms, predictions, np.full((classes, bins), np.nan)
+    terms = Terms(predictions == labels, nll, np.maximum(brier, 0), confidence)
     chosen, probs, counted = (np.concatenate(parts) for parts in zip(*above, strict=True))
     claimed = probs * counted
     gaps = -sums_by(chosen * bins + bin_of(probs, bins), claimed, classes * bins)
     gaps[::bins] -= column - sums_by(chosen, claimed, classes)
     gaps += sums_by(labels * bins + bin_of(own, bins), weights, classes * bins)
-    return Terms(right, nll, brier, confidence), predictions, gaps.reshape(classes, bins)
+    return terms, predictions, gaps.reshape(classes, bins)

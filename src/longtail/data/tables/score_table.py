@@ -144,10 +144,12 @@ class ScoreTable:
         counts: ArrayLike | None = None,
         split: Split | None = None,
         rows: npt.NDArray[np.integer[Any]] | None = None,
+        each: Callable[[Block], object] = lambda block: None,
     ) -> Scores:
         """The table in memory, or its `rows` at ascending positions.
 
-        What is not given of `carried`, `counts` and `split` is what the file says.
+        What is not given of `carried`, `counts` and `split` is what the file says. `each` is called
+        with every block that is read on the way.
         """
         shape = (self.num_rows if rows is None else len(rows), self.num_classes)
         check_memory(math.prod(shape) * self.dtype.itemsize, f"the scores of {self.path}")
@@ -159,6 +161,7 @@ class ScoreTable:
             else:
                 first, last = np.searchsorted(rows, (block.start, stop))
                 logits[first:last] = block.logits[rows[first:last] - block.start]
+            each(block)
         chosen = slice(None) if rows is None else rows
         return Scores(
             logits,
