@@ -23,7 +23,8 @@ from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy
 from longtail.core.draws import Draws
 from longtail.data import shifted_subset
 from longtail.metrics import Interval, recalls
-from longtail.shift.estimate import Prepared, estimate_prepared, estimate_prior, prepare
+from longtail.shift.estimate import estimate_prepared, estimate_prior
+from longtail.shift.prepared import Prepared, prepare
 from longtail.stats import share_interval
 
 if TYPE_CHECKING:

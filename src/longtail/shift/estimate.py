@@ -7,22 +7,21 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior, Scores, UnknownPriorError
+from longtail.core import Prior, Scores
 from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.numbers import check_choice, check_number
-from longtail.data import stratified_folds
-from longtail.posthoc import BiasCorrectedTemperature, Calibrator
-from longtail.posthoc.validation import Validation, check_validation, effective_samples
+from longtail.posthoc import Calibrator
+from longtail.posthoc.validation import effective_samples
 from longtail.shift import em
 from longtail.shift.confusion import by_confusion
 from longtail.shift.neighbours import best_weight, smoothed
 from longtail.shift.posterior import posteriors, trend_along
+from longtail.shift.prepared import Prepared, prepare, under_uniform
 from longtail.shift.simulated import reliance, simulated_shifts
 from longtail.stats import NORMAL
 
 Method: TypeAlias = Literal["em", "bbse", "rlls"]
-_FOLDS = 5  # of validation samples, each calibrated by what was fitted on the others
 _RESAMPLES = 50
 
 
@@ -111,7 +110,7 @@ def estimate_prior(
         raise ValueError(
             'features are for method="em" with validation scores and shrink=True; leave them out'
         )
-    samples = _under_uniform(scores)
+    samples = under_uniform(scores)
     if checked is not None and checked.calibration is not None:
         samples = checked.calibration(samples)
     more = 1.0 if pseudo_count is None else pseudo_count
@@ -123,38 +122,6 @@ def estimate_prior(
     return _told(scores, samples, method, raw, checked)
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Validation scores under the uniform prior, ready for any number of estimates."""
-
-    calibration: Calibrator | None
-    calibrated: Validation
-    held_out: Validation  # each calibrated by what was fitted on the other folds
-    counts: Array | None  # of the training set, if the scores say so
-
-
-def prepare(validation: Scores, num_classes: int, calibrate: bool = True) -> Prepared:
-    """Check the validation scores, and calibrate them."""
-    labelled = _checked(validation, num_classes)
-    calibration, calibrated, held_out = None, labelled, labelled
-    if calibrate:
-        calibration = BiasCorrectedTemperature.fit(labelled)
-        calibrated, logits = calibration(labelled), np.empty_like(as_numpy(labelled.logits))
-        folds = as_numpy(stratified_folds(as_numpy(labelled.labels), _FOLDS))
-        for fold in np.unique(folds):
-            held = folds == fold
-            other = BiasCorrectedTemperature.fit(labelled.take(~held)) if not held.all() else None
-            part = labelled.take(held)
-            logits[held] = as_numpy((part if other is None else other(part)).logits)
-        held_out = labelled._with(logits=logits)
-    return Prepared(
-        calibration,
-        check_validation(calibrated, "estimate_prior"),
-        check_validation(held_out, "estimate_prior"),
-        validation.counts,
-    )
-
-
 def estimate_prepared(
     scores: Scores,
     validation: Prepared,
@@ -163,7 +130,7 @@ def estimate_prepared(
     seed: int = 0,
 ) -> PriorEstimate:
     """A posteriori, near a trend; `features` are of the samples and of the validation samples."""
-    held_out, random, samples = validation.held_out, Draws(seed), _under_uniform(scores)
+    held_out, random, samples = validation.held_out, Draws(seed), under_uniform(scores)
     if validation.calibration is not None:
         samples = validation.calibration(samples)
     shifts, weight = simulated_shifts(held_out, len(scores), random), None
@@ -273,35 +240,6 @@ def _features(
             f"{checked.shape[1]}; both must be of the same network"
         )
     return rows, checked
-
-
-def _under_uniform(scores: Scores) -> Scores:
-    """In float64, so that it does not matter which prior they carried before."""
-    exact = scores._with(
-        logits=as_numpy(scores.logits).astype(np.float64),
-        labels=None if scores.labels is None else as_numpy(scores.labels),
-    )
-    return exact.under(Prior.uniform(scores.num_classes))
-
-
-def _checked(validation: Scores, num_classes: int) -> Scores:
-    """The validation scores under the uniform prior, or a ValueError."""
-    if validation.num_classes != num_classes:
-        raise ValueError(
-            f"the validation scores have {validation.num_classes} classes but the scores "
-            f"{num_classes}; both must be of the same model"
-        )
-    samples = check_validation(validation, "estimate_prior")
-    if samples.carried is None:
-        raise UnknownPriorError("the validation scores carry no known prior")
-    present, needed = int((samples.prior.probs > 0).sum()), min(3, num_classes)
-    if present < needed:
-        raise ValueError(
-            f"the validation scores must have samples of {needed} classes or more to tell how far "
-            f"a model of {num_classes} can be relied on, got {present}"
-        )
-    samples.check_possible()
-    return _under_uniform(validation)
 
 
 def _log_counts(scores: Scores, validation: Prepared) -> Floats:
