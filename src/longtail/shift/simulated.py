@@ -30,7 +30,7 @@ from longtail.shift.posterior import Posterior, posteriors
 from longtail.stats import NORMAL
 
 COUNTING = (1.0, 0.5, 0.25, 0.125)  # values of η
-_STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the priors drawn, in samples a class
+STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the priors drawn, in samples a class
 _LEAST_DRAWS, _MOST_DRAWS = 3, 10  # of each strength
 _ENOUGH_NUMBERS = 100  # classes × draws, of each strength
 _LEAST_VARIANCE = 1e-20  # a single class has none
@@ -62,7 +62,7 @@ class Reliance(NamedTuple):
         """
         far = np.abs(np.log(self.strengths / strength))
         nearest = set(np.argsort(far, kind="stable")[: (len(far) + 1) // 2].tolist())
-        each = len(self.off) // len(_STRENGTHS)
+        each = len(self.off) // len(STRENGTHS)
         alike = [
             [self.off[k] for k in range(first, first + each) if k in nearest]
             for first in range(0, len(self.off), each)
@@ -76,7 +76,7 @@ def simulated_shifts(validation: Validation, num_samples: int, random: Draws) ->
     size, kept = len(validation.prior), _kept(validation)
     labels = validation.labels[kept]
     each = int(np.clip(np.ceil(_ENOUGH_NUMBERS / size), _LEAST_DRAWS, _MOST_DRAWS))
-    strengths = np.repeat(_STRENGTHS, each)
+    strengths = np.repeat(STRENGTHS, each)
     drawn = em.gamma_numbers(strengths, random.uniform(size * len(strengths)).reshape(size, -1))
     shares = np.where(validation.prior.probs[:, None] > 0, np.maximum(drawn, 1e-9), 0.0)
     chances = (shares / np.bincount(labels, minlength=size).clip(1)[:, None])[labels].T
