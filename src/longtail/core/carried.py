@@ -41,6 +41,7 @@ from longtail.core.probabilities import check_not_probs
 from longtail.core.score_checks import check_rows, labels_of
 
 _NEAR = 1.1  # how much larger than s² the square of b may be
+_FAR = 5.0  # standard errors
 _LEAST = 1e-4  # s², of offsets that make no difference
 
 
@@ -115,8 +116,12 @@ def matched_offsets(logits: Numbers, prior: PriorLike) -> MatchedOffsets:
         )
     _check_finite(logits)
     plain = NegativeLogLikelihood(logits, followed, len(followed))
-    offset = start_offset(plain, followed)  # zero, unless the logits carry something quite else
+    offset = np.zeros(len(followed))
     marginals = _Marginals.at(plain, offset, followed)
+    if marginals.excess[0] > _FAR * marginals.excess[1]:
+        # The logits carry something quite else, from where (1) may say nothing.
+        offset = start_offset(plain, followed)
+        marginals = _Marginals.at(plain, offset, followed)
     low, high = marginals.offset_variances()
     ratio = marginals.ratio() / count
     while True:
@@ -155,6 +160,14 @@ class _Marginals(NamedTuple):
         """Of tr(V) to tr(H)."""
         return self._trace(self.variance) / self._trace(self.curvature)
 
+    @property
+    def excess(self) -> tuple[float, float]:
+        """By how much |m − h|² exceeds tr(V)/N, and the standard error of that."""
+        relative = self.variance / self.prior
+        error = float(np.sqrt(2 * (relative * relative.T).sum())) / self.samples
+        square = float((self.residual**2 / self.prior).sum())
+        return square - self._trace(self.variance) / self.samples, error
+
     def offset_variances(self) -> tuple[float, float]:
         """The s² of (1), and its upper end."""
         if not self._trace(self.curvature) > np.finfo(np.float64).eps:
@@ -163,10 +176,7 @@ class _Marginals(NamedTuple):
                 "whatever its logits carry; use harder samples"
             )
         moved = float((self.curvature.T**2 / self.prior).sum())
-        relative = self.variance / self.prior
-        error = np.sqrt(2 * float((relative * relative.T).sum())) / self.samples / moved
-        signal = float((self.residual**2 / self.prior).sum())
-        estimate = (signal - self._trace(self.variance) / self.samples) / moved
+        estimate, error = (each / moved for each in self.excess)
         best = max(estimate - error**2, _LEAST)
         return best, best + min(error, 1.0)
 
