@@ -108,6 +108,7 @@ def prepared(tmp_path_factory):
     features = random.normal(size=(90, 4)).astype(np.float32) + labels[:, None]
     np.savez(folder / "features.npz", features=features, labels=labels)
     np.save(folder / "features.npy", features)
+    np.save(folder / "new.npy", features + random.normal(size=features.shape).astype(np.float32))
     np.save(folder / "labels.npy", labels)
     lt.data.pack_features(folder / "features.safetensors", {"train": (features, labels)})
     for name, carried in (("before", counts), ("scores", counts), ("after", [1, 1, 1])):

@@ -74,6 +74,21 @@ def test_the_table_keeps_its_numbers_whole_in_80_columns_and_failures_are_told(
     assert "broken failed: this one diverged" in done.output
 
 
+def test_unlabelled_features_are_learned_from(npz, tmp_path):
+    with np.load(npz) as stored:
+        np.save(tmp_path / "new.npy", stored["test_features"])
+    out, options = tmp_path / "out", ("--methods", "adjusted,self_trained", "--folds", 3)
+    done = run(npz, "--unlabelled", tmp_path / "new.npy", *options, "-o", out)
+    assert done.exit_code == 0
+    assert "80 unlabelled samples were taken to follow the target" in " ".join(done.output.split())
+    said = json.loads((out / "metrics.json").read_text())
+    assert set(said["methods"]) == {"linear", "adjusted", "self_trained"}
+    assert said["unlabelled_samples"] == 80
+    refused = run(npz, *options, "-o", tmp_path / "other")
+    assert refused.exit_code == 2
+    assert "needs unlabelled samples" in " ".join(refused.output.split())
+
+
 def test_json_is_all_that_goes_to_standard_output(npz, tmp_path):
     done = run(npz, "--methods", "ncm", "--folds", 2, "--json", "-o", tmp_path / "out")
     assert json.loads(done.stdout)["methods"].keys() == {"linear", "ncm"}

@@ -112,6 +112,20 @@ def test_an_unknown_target_is_estimated_from_unlabelled_scores(folder):
     assert (np.array(found["estimated"]["low"]) < found["carried_after"]).all()
 
 
+def test_unlabelled_scores_that_follow_the_target_are_matched_and_the_fix_is_kept(folder):
+    arguments = (folder / "val.npz", "--kind", "logits", "--apply", folder / "test.npz")
+    done, printed = fix(folder, *arguments, "--unlabelled", folder / "unlabelled.npy")
+    assert done.exit_code == 0, done.output
+    assert "which unlabelled samples follow" in printed
+    metrics = json.loads((folder / "out/metrics.json").read_text())
+    assert metrics["steps"] == ["Temperature", "MarginalMatching"]
+    assert metrics["asked"]["unlabelled"].endswith("unlabelled.npy")
+    first = Scores.load(folder / "out/scores.safetensors")
+    (folder / "adjuster.json").write_bytes((folder / "out/adjuster.json").read_bytes())
+    fix(folder, folder / "test.npz", "--kind", "logits", "--with", folder / "adjuster.json")
+    np.testing.assert_allclose(Scores.load(folder / "out/scores.safetensors").logits, first.logits)
+
+
 def test_a_target_from_a_file_by_class_name(folder):
     target = dict(zip(reversed(NAMES), [4, 3, 2, 1], strict=True))
     (folder / "target.json").write_text(json.dumps(target))
@@ -406,6 +420,10 @@ def test_too_few_samples_to_measure_on_are_counted_and_no_fold_is_spoken_of(tmp_
     ("arguments", "sentence"),
     [
         (["--target", "estimate", "--apply", "new.npz", "--tau", "0.1"], "--target estimate"),
+        (["--target", "estimate", "--unlabelled", "new.npz"], "leave one of them out"),
+        (["--unlabelled", "new.npz", "--tau", "0.1"], "--tau is not used with --unlabelled"),
+        (["--unlabelled", "new.npz", "--criterion", "nll"], "--criterion is not used"),
+        (["--with", "adjuster.json", "--unlabelled", "new.npz"], "--unlabelled is not used"),
         (["--target", "estimate", "--apply", "new.npz", "--criterion", "nll"], "--target estimate"),
         (["--target", "source", "--tau", "0.5"], "--target source"),
         (["--tau", "0.5", "--criterion", "nll"], "--tau 0.5"),

@@ -64,6 +64,57 @@ def test_an_estimated_target_comes_near_the_prior_of_the_samples_to_come():
     np.testing.assert_allclose(np.asarray(fitted.target), truth, atol=0.05)
 
 
+def followers(samples=4000, seed=8, off=(0.8, -0.8, 0.4, -0.4)):
+    """Scores of unlabelled samples of all classes alike, that do not quite carry what they say."""
+    labels = np.random.default_rng(seed).choice(4, samples)
+    return Scores(sample(labels, seed) + 2 * np.array(off), labels, carried=PRIOR)
+
+
+def test_unlabelled_samples_that_follow_the_target_say_what_is_carried():
+    labelled = validation()
+    off = replace(labelled, logits=labelled.logits + 2 * np.array([0.8, -0.8, 0.4, -0.4]))
+    plain, matched = fix(off), fix(off, unlabelled=followers())
+    assert [step.name for step in matched.steps] == ["Temperature", "MarginalMatching"]
+    assert matched.scores.carried.is_close(Prior.uniform(4))
+    assert matched.asked["unlabelled"] == "these scores"
+    assert matched.steps[-1].beyond > 0.3
+    assert "unlabelled samples follow" in in_words(matched.steps[-1])
+    new = followers(8000, seed=9)
+    right = [np.mean(each.adjuster(new).predict() == new.labels) for each in (plain, matched)]
+    assert right[1] > right[0] + 0.01
+    wrong = replace(followers(), labels=np.zeros(4000, int))
+    np.testing.assert_array_equal(fix(off, unlabelled=wrong).scores.logits, matched.scores.logits)
+
+
+def test_what_matching_gains_is_measured_on_folds_that_the_temperature_was_not_fitted_on():
+    result = fix(validation(300), unlabelled=followers(off=(0.0, 0.0, 0.0, 0.0)))
+    assert result.measured == "cross-fitted"
+    assert result.after["balanced_accuracy"].value > result.before["balanced_accuracy"].value
+    assert page_of(result).sections
+
+
+def test_unlabelled_samples_may_follow_the_source():
+    labels = np.random.default_rng(3).choice(4, 2000, p=PRIOR.probs)
+    result = fix(validation(), target="source", unlabelled=Scores(sample(labels, 4), carried=PRIOR))
+    assert result.carried_after.is_close(PRIOR)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": "estimate", "apply": validation(seed=1)}, "no others without labels"),
+        ({"tau": 0.5}, r"leave out tau = 0.5"),
+        ({"target": [1, 1, 0, 1]}, "above zero"),
+        ({"unlabelled": followers().take([0])}, "two or more; got 1"),
+        ({"unlabelled": Scores(np.ones((5, 3)) + np.eye(5, 3))}, "has 3 classes"),
+        ({"unlabelled": followers().under([1, 1, 1, 1])}, "says that it carries"),
+    ],
+)
+def test_unlabelled_scores_that_cannot_be_used_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fix(validation(), **{"unlabelled": followers()} | options)
+
+
 def test_a_given_tau_is_kept():
     fitted = fit_steps(validation(), Plan(Prior.uniform(4), tau=0.5, calibration="none"))
     assert [step.tau for step in fitted.steps] == [0.5]

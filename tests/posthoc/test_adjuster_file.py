@@ -14,6 +14,7 @@ from longtail import Prior, Scores
 from longtail.posthoc import (
     BiasCorrectedTemperature,
     LogitAdjustment,
+    MarginalMatching,
     PCSoftmax,
     Temperature,
     VectorScaling,
@@ -43,6 +44,9 @@ ADJUSTERS = {
     "bias-corrected temperature without biases": BiasCorrectedTemperature(2.0),
     "vector scaling": VectorScaling.fit(HELD_OUT),
     "vector scaling of an unknown prior": VectorScaling.fit(UNKNOWN),
+    "marginal matching": MarginalMatching.fit(HELD_OUT, [1, 1, 2]),
+    "marginal matching of an unknown prior": MarginalMatching.fit(UNKNOWN, [1, 1, 2]),
+    "marginal matching by hand": MarginalMatching([0.0, 1 / 3, -1.0], [1, 1, 2]),
     "vector scaling without scales": VectorScaling(bias=[0.0, 1.0, -1.0]),
 }
 

@@ -12,23 +12,33 @@ from longtail import Prior, Scores, UnknownPriorError
 from longtail.posthoc import (
     BiasCorrectedTemperature,
     LogitAdjustment,
+    MarginalMatching,
     PCSoftmax,
     Temperature,
     VectorScaling,
     WeightNormalization,
 )
-from longtail.testing import ContractError, check_adjuster
+from longtail.testing import ContractError, FiniteWorld, check_adjuster
 
 COUNTS = np.array([70, 25, 5])
 PI = COUNTS / 100
 LOGITS = np.random.default_rng(0).normal(size=(6, 3))
 SCORES = Scores(LOGITS, carried=COUNTS, counts=COUNTS, split="test")
 
+WORLD = FiniteWorld.long_tailed()
+
+
+def unlabelled(carried):
+    """The whole population of the world, by its exact posterior."""
+    return Scores(WORLD.posterior(WORLD.prior).log()[WORLD.samples()[0]], carried=carried)
+
+
 ADJUSTERS = {
     "logit adjustment": LogitAdjustment,
     "logit adjustment, tau 0.4": partial(LogitAdjustment, tau=0.4),
     "PC softmax": lambda prior: PCSoftmax([1, 2, 3, 4]),
     "weight normalisation by prior": partial(WeightNormalization.by_prior, tau=0.5),
+    "marginal matching": lambda prior: MarginalMatching.fit(unlabelled(prior), WORLD.prior),
     "weight normalisation by norm": lambda prior: WeightNormalization.by_norm(torch.eye(4) * 2),
 }
 

@@ -10,6 +10,7 @@ from longtail import Prior, Scores, UnknownPriorError
 from longtail.posthoc import (
     BiasCorrectedTemperature,
     LogitAdjustment,
+    MarginalMatching,
     PCSoftmax,
     Temperature,
     VectorScaling,
@@ -44,6 +45,7 @@ KINDS = {
     "vector scaling": VectorScaling.fit(HELD_OUT),
     "tau": LogitAdjustment(COUNTS, 0.6),
     "tau, fitted": LogitAdjustment.fit(HELD_OUT, COUNTS, TARGET),
+    "marginal matching": MarginalMatching.fit(HELD_OUT, TARGET),
     "target": PCSoftmax(TARGET),
     "weight normalisation": WeightNormalization.by_norm(LINEAR.weight, 0.8),
     "weight normalisation by prior": WeightNormalization.by_prior(COUNTS, 0.3),

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
 @options.input_file("--labels", help="The labels of FEATURES, if it is an .npy.")
 @options.input_file("--split", help="train, validation or test for each row of an .npy.")
+@options.input_file(
+    "--unlabelled",
+    help="Features of other samples, which follow the target, as an .npy or as FEATURES: methods "
+    "that learn from them too are compared. Labels in it are not looked at.",
+)
 @options.word_or_file(
     "--target", ("uniform", "train"), f"The prior to predict under. {options.PRIOR_FILE}"
 )
@@ -59,6 +64,7 @@ def fit(
     list_methods: bool,
     labels: Path | None,
     split: Path | None,
+    unlabelled: Path | None,
     target: Literal["uniform", "train"] | Path,
     criterion: Criterion,
     folds: int,
@@ -91,7 +97,7 @@ def fit(
         from longtail.report import save
 
         try:
-            names = method_names(options.listed(methods))
+            names = method_names(options.listed(methods), unlabelled is not None)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
@@ -103,6 +109,7 @@ def fit(
 
         result = fit_features(
             data,
+            unlabelled=unlabelled,
             methods=names,
             target=goal,
             criterion=criterion,
@@ -136,16 +143,22 @@ def _show(result: FitResult) -> None:
 
 def _list(as_json: bool, quiet: bool) -> None:
     with status("Reading", quiet):
-        from longtail.flows.fit_methods import METHODS, ONLY_IF_NAMED
+        from longtail.flows.fit_methods import METHODS, ONLY_IF_NAMED, UNLABELLED
 
     if as_json:
         print_json(
             [
-                {"name": name, "title": each.title, "only_if_named": name in ONLY_IF_NAMED}
+                {
+                    "name": name,
+                    "title": each.title,
+                    "only_if_named": name in ONLY_IF_NAMED,
+                    "needs_unlabelled": name in UNLABELLED,
+                }
                 for name, each in METHODS.items()
             ]
         )
         return
+    notes = dict.fromkeys(ONLY_IF_NAMED, "  (only if named)")
+    notes |= dict.fromkeys(UNLABELLED, "  (with --unlabelled)")
     for name, method in METHODS.items():
-        named = "  (only if named)" if name in ONLY_IF_NAMED else ""
-        echo(f"{name:22} {method.title}{named}")
+        echo(f"{name:22} {method.title}{notes.get(name, '')}")

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 @click.argument("scores", type=options.INPUT_FILE)
 @options.input_file("--apply", "to_apply", help="Other scores of the same model to adjust.")
 @options.input_file("--with", "adjuster", help="An adjuster.json: apply it, fit nothing.")
+@options.input_file(
+    "--unlabelled",
+    help="Other scores of the same model, of samples that follow the target: what the logits carry "
+    "is measured on them. Labels in it are not looked at; it may be the file of --apply.",
+)
 @score_options
 @options.input_file("--apply-labels", help="The labels of --apply, for the comparison.")
 @options.word_or_file(
@@ -61,6 +66,7 @@ def fix(
     scores: Path,
     to_apply: Path | None,
     adjuster: Path | None,
+    unlabelled: Path | None,
     reader: ScoreOptions,
     apply_labels: Path | None,
     target: str | Path,
@@ -76,7 +82,7 @@ def fix(
     sample and a column a class, of logits or probabilities.
     """
     strength = _tau(tau)
-    _check_used(adjuster is not None, target, strength, to_apply)
+    _check_used(adjuster is not None, target, strength, to_apply, unlabelled)
     with bars(quiet) as bar:
         say = partial(bar.update, bar.add_task("Reading", total=None, detail=""))
 
@@ -94,12 +100,16 @@ def fix(
             others = None
             if to_apply is not None:
                 others = reader.open_others(to_apply, apply_labels, table)
+            followers = None
+            if unlabelled is not None:
+                followers = reader.open_others(unlabelled, None, table)
             say(description="Fitting", total=(others or table).num_rows)
             result = fix(
                 table,
                 others,
                 counts,
                 read_target(target, table),
+                unlabelled=followers,
                 output=output,
                 page=save,
                 carried=reader.read_carried(table),
@@ -148,14 +158,25 @@ def _again(
     )
 
 
-def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Path | None) -> None:
+def _check_used(
+    again: bool,
+    target: str | Path,
+    tau: float | None,
+    to_apply: Path | None,
+    unlabelled: Path | None,
+) -> None:
     """A usage error for an option that says something nobody would look at."""
     if again and to_apply is not None:
         raise click.UsageError("--with applies a fix to SCORES itself; leave --apply out")
-    context = click.get_current_context()
+    if target == "estimate" and unlabelled is not None:
+        raise click.UsageError(
+            "--unlabelled is of samples that follow a known target, and --target estimate finds "
+            "that of --apply; leave one of them out"
+        )
+    context, fitted = click.get_current_context(), ("criterion", "calibrate", "seed", "unlabelled")
     named = {
         name
-        for name in ("target", "tau", "criterion", "calibrate", "seed", "carried", "apply_labels")
+        for name in ("target", "tau", *fitted, "carried", "apply_labels")
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     unused, where = set[str](), ""
@@ -164,6 +185,9 @@ def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Pa
     elif target in ("source", "estimate"):
         unused = named & {"tau", "criterion"}
         where = f"with --target {target}, where there is no τ to choose"
+    elif unlabelled is not None:
+        unused = named & {"tau", "criterion"}
+        where = "with --unlabelled, which says how far to move"
     elif tau is not None:
         unused, where = named & {"criterion"}, f"with --tau {tau:g}, where there is no τ to choose"
     for name in sorted(unused):

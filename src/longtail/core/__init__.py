@@ -1,8 +1,8 @@
 """The values everything else is made of: priors, labels and groups, retarget, Scores."""
 
+from longtail.core.carried import measure_carried as measure_carried
 from longtail.core.labels import class_counts as class_counts
 from longtail.core.labels import shot_groups as shot_groups
-from longtail.core.measure import measure_carried as measure_carried
 from longtail.core.prior import Prior as Prior
 from longtail.core.prior import PriorLike as PriorLike
 from longtail.core.retarget import UnknownPriorError as UnknownPriorError

@@ -1,4 +1,4 @@
-r"""Measuring the prior that logits carry, where no loss declares it.
+r"""Measuring the prior that logits carry by labels, where no loss declares it.
 
 If z carries c, then z + log h - log c is the exact posterior on validation data whose labels follow
 h. So fit one offset b per class by maximum likelihood on validation labels (convex),
@@ -18,45 +18,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_array, as_numpy
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.blocks import IN_CACHE, blocks
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
-from longtail.core.probabilities import check_not_probs
-from longtail.core.score_checks import check_rows, labels_of
 
 _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
-_MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it saves
+MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it saves
 _TOLERANCE = 1e-10
 _LONGEST = 5.0  # a step of an offset: further off the curvature is another
 
 
-def measure_carried(
-    logits: RowsLike, labels: ArrayLike, classes: Sequence[str] | None = None
-) -> Prior:
-    """The prior that best explains validation labels.
-
-    Use data the model was not trained on: on its own training data a model looks better, and its
-    prior closer to those data's, than it is. Every class must occur, and none be told apart
-    perfectly; `classes` are their names, for errors.
-    """
-    array = as_array(logits)
-    check_rows(array, "logits")
-    check_not_probs(array)
-    rows, indices = as_numpy(array), as_numpy(labels_of(array, labels))
-    if not np.isfinite(rows).all():
-        raise ValueError("logits must be finite to measure what they carry, got -inf; floor it")
-    counts = np.bincount(indices, minlength=rows.shape[1])
-    if (counts == 0).any():
-        absent = np.flatnonzero(counts == 0)
-        raise ValueError(
-            f"every class must occur in the validation labels, {len(absent)} of "
-            f"{rows.shape[1]} do not (the first is {class_named(int(absent[0]), classes)}); "
-            "what the logits carry for them cannot be measured"
+def best_offset(
+    logits: Numbers, labels: Indices, labelled: Prior, classes: Sequence[str] | None
+) -> Floats:
+    """One offset per class that maximises the likelihood of labels that follow `labelled`."""
+    likelihood = NegativeLogLikelihood(logits, labels, len(labelled))
+    best = lowest_offset(likelihood, start_offset(likelihood, labelled))
+    information = likelihood.information(best)
+    if (information < _LEAST_INFORMATION).any():
+        least = class_named(int(information.argmin()), classes)
+        raise UnsettledError(
+            f"these data do not determine the prior: {least} is told apart perfectly from all "
+            "others, whatever the logits carry for it; use more, or harder, validation data"
         )
-    labelled = Prior.of(counts)
-    return Prior.from_log(labelled.log - _best_offset(rows, indices, labelled, classes))
+    return best
 
 
 def class_named(index: int, classes: Sequence[str] | None) -> str:
@@ -64,16 +51,19 @@ def class_named(index: int, classes: Sequence[str] | None) -> str:
     return f"class {index}" if classes is None else f"{classes[index]!r}"
 
 
-def _best_offset(
-    logits: Numbers, labels: Indices, labelled: Prior, classes: Sequence[str] | None
-) -> Floats:
-    """One offset per class that maximises the likelihood, with mean zero."""
-    likelihood = NegativeLogLikelihood(logits, labels, len(labelled))
-    # As they are, or on one level: a probability that underflows has no curvature to step by.
-    levelled = labelled.log - logits.mean(axis=0, dtype=np.float64)
+def start_offset(likelihood: "NegativeLogLikelihood", labelled: Prior) -> Floats:
+    """Zeros, or what puts the logits on one level if that is better, with mean zero.
+
+    A probability that underflows has no curvature to step by.
+    """
+    levelled = labelled.log - likelihood.logits.mean(axis=0, dtype=np.float64)
     starts = (np.zeros_like(levelled), levelled - levelled.mean())
-    start = min(starts, key=lambda offset: likelihood(offset).value)
-    if len(start) <= _MOST_FOR_NEWTON:
+    return min(starts, key=lambda offset: likelihood(offset).value)
+
+
+def lowest_offset(likelihood: "NegativeLogLikelihood", start: Floats) -> Floats:
+    """The offsets of the lowest value, with mean zero, or an UnsettledError."""
+    if len(start) <= MOST_FOR_NEWTON:
         best, gradient = _newton(likelihood, start)
     else:
         best, gradient = minimise(
@@ -82,14 +72,7 @@ def _best_offset(
     if not gradient < 1e-6:
         raise UnsettledError(
             f"the offsets did not settle in {_MAX_ITER} iterations: the likelihood still rises by "
-            f"{gradient:.2g} for each unit of one; use more validation data, or smaller logits"
-        )
-    information = likelihood.information(best)
-    if (information < _LEAST_INFORMATION).any():
-        least = class_named(int(information.argmin()), classes)
-        raise UnsettledError(
-            f"these data do not determine the prior: {least} is told apart perfectly from all "
-            "others, whatever the logits carry for it; use more, or harder, validation data"
+            f"{gradient:.2g} for each unit of one; use more data, or smaller logits"
         )
     return np.asarray(best - best.mean())
 
@@ -104,12 +87,24 @@ class Derivatives(NamedTuple):
 
 
 class NegativeLogLikelihood:
-    """mean_i −log softmax(s·z_i + b)[y_i] as a function of b and s, one number a class each."""
+    """mean_i −log softmax(s·z_i + b)[y_i] as a function of b and s, one number a class each.
 
-    def __init__(self, logits: Numbers, labels: Indices, num_classes: int) -> None:
-        self._logits, self._counts = logits, np.bincount(labels, minlength=num_classes)
-        own = np.take_along_axis(logits, labels[:, None], 1)[:, 0]
-        self._own = np.bincount(labels, own.astype(np.float64), num_classes)
+    Instead of labels there may be a prior, as the soft label of every sample; and a ridge,
+    ½·ridge·‖b‖² more.
+    """
+
+    def __init__(
+        self, logits: Numbers, labels: Indices | Prior, num_classes: int, ridge: float = 0.0
+    ) -> None:
+        self.logits, self._ridge = logits, ridge
+        self._counts: Floats
+        if isinstance(labels, Prior):
+            self._counts = len(logits) * labels.probs
+            self._own = labels.probs * logits.sum(axis=0, dtype=np.float64)
+        else:
+            self._counts = np.bincount(labels, minlength=num_classes).astype(np.float64)
+            own = np.take_along_axis(logits, labels[:, None], 1)[:, 0]
+            self._own = np.bincount(labels, own.astype(np.float64), num_classes)
         self._any_ruled_out = bool(np.isneginf(logits.min(initial=np.inf)))
 
     def __call__(
@@ -128,13 +123,17 @@ class NegativeLogLikelihood:
                 # What is ruled out has probability zero, but 0 · -inf would be no number.
                 finite = np.where(np.isneginf(rows), 0.0, rows) if self._any_ruled_out else rows
                 by_scale += np.einsum("ij,ij->j", probs, finite)
-        seen, count = self._counts > 0, len(self._logits)
+        seen, count = self._counts > 0, len(self.logits)
         value -= float(self._own.sum() if scale is None else scale @ self._own)
         value -= float(bias[seen] @ self._counts[seen])
-        twice = np.diag(by_bias) - squares if second else squares
+        twice = (np.diag(by_bias) - squares if second else squares) / count
         by_scale = by_scale if scale is None else by_scale - self._own
-        by_bias = by_bias - self._counts
-        return Derivatives(value / count, by_bias / count, by_scale / count, twice / count)
+        by_bias = (by_bias - self._counts) / count
+        if self._ridge:
+            value += count * self._ridge / 2 * float(bias @ bias)
+            by_bias = by_bias + self._ridge * bias
+            twice[np.diag_indices(len(twice))] += self._ridge
+        return Derivatives(value / count, by_bias, by_scale / count, twice)
 
     def information(self, bias: Floats) -> Floats:
         """Σ_i p_ik (1 − p_ik) of each class."""
@@ -145,7 +144,7 @@ class NegativeLogLikelihood:
         self, bias: Floats, scale: Floats | None
     ) -> Iterator[tuple[Numbers, Floats, Floats]]:
         """Logits, their probabilities, and the logarithms of what those were divided by."""
-        for (rows,) in blocks(self._logits, numbers=IN_CACHE):
+        for (rows,) in blocks(self.logits, numbers=IN_CACHE):
             moved = rows + bias if scale is None else rows * scale + bias
             top = moved.max(axis=1, keepdims=True)
             probs = np.exp(np.subtract(moved, top, out=moved), out=moved)

@@ -26,6 +26,7 @@ from longtail.flows.fit_methods import METHODS, Aim
 from longtail.flows.fit_problem import Problem, prepared
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, Labelled
+from longtail.flows.fit_unlabelled import unlabelled_features
 from longtail.flows.results import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
@@ -41,6 +42,7 @@ def fit(
     validation: Labelled | None = None,
     *,
     test: Labelled | None = None,
+    unlabelled: FeaturesLike | None = None,
     classes: Sequence[str] | None = None,
     target: _Target = "uniform",
     methods: Sequence[str] = (),
@@ -63,6 +65,8 @@ def fit(
         labels: Their classes, by number or name; sorted names become the classes.
         validation: Features and labels to choose by.
         test: Features and labels that decide nothing.
+        unlabelled: Features of other samples, which follow the target: two methods learn from them
+            too. Labels they may have are not looked at.
         classes: The names of the classes.
         target: The prior to predict under.
         methods: Names in METHODS; none for all that need not be named.
@@ -83,18 +87,20 @@ def fit(
     (['adjusted', 'linear'], 3)
     """
     check_seed(seed)
-    names = fit_methods.method_names(methods)
+    names = fit_methods.method_names(methods, unlabelled is not None)
     if criterion not in get_args(Criterion):
         raise ValueError(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
     goal, edges = _target(target, data), GroupEdges.of(groups)
-    inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
+    others = None if unlabelled is None else unlabelled_features(unlabelled, data)
+    files = (each for each in (features, unlabelled) if isinstance(each, str | os.PathLike))
+    inputs = list(map(Path, files))
     with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
         aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
-        problem = prepared(data, aim, folds, seed, progress)
+        problem = prepared(data, aim, folds, seed, progress, others)
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
         # part; then the best on validation samples, and how far the others are behind.
@@ -200,6 +206,7 @@ def _result(
 ) -> FitResult:
     """The best method beside the linear layer, and what they were chosen by."""
     data, goal, choice, best = problem.data, problem.aim.target, problem.choice, ranked[0]
+    others = problem.whole.unlabelled
     shown = next((each for each in ranked if each.name == "linear"), best)
     judged = torch.bincount(problem.labels, minlength=data.num_classes)
     unit = problem.samples.unit**2  # a weight for features divided by the unit weighs that less
@@ -219,6 +226,7 @@ def _result(
         few=int((judged < _FEW).sum()),
         unjudged=int((judged == 0).sum()),
         edges=edges,
+        unlabelled=0 if others is None else len(others.features),
         seed=problem.whole.seed,
         command=command,
     )

@@ -3,9 +3,6 @@
 All of one fit start from the same linear layer, trained by cross-entropy at a weight decay that was
 chosen for it. Linear heads are decayed as much. Small sets get smaller batches than papers
 say, for at least 40 steps an epoch: their numbers are for sets of a hundred thousand.
-
-A method's τ is chosen on each fold's validation part; a part is judged with the median of the
-others'. A single part is cut into five for that.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from statistics import median
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -21,17 +17,15 @@ from torch import Tensor, nn
 
 from longtail import heads, losses
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.tensors import as_tensor
-from longtail.data import stratified_folds
 from longtail.engine import fit_head
 from longtail.flows.fit_samples import Samples
+from longtail.flows.fit_unlabelled import Unlabelled, matched, self_trained
 from longtail.heads import Head, SGDConfig
 from longtail.heads.head import CRT
 from longtail.losses import Loss
 from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 
 _STEPS, _SMALLEST = 40, 32
-_CUTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +36,7 @@ class Task:
     layer: nn.Linear
     weight_decay: float  # what the layer was trained with
     seed: int
+    unlabelled: Unlabelled | None = None
 
     @cached_property
     def prior(self) -> Prior:
@@ -106,44 +101,6 @@ def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Sc
     return scores if as_is else scores.under(target)
 
 
-def predicted_folds(
-    method: Method, tasks: Sequence[Task], parts: Sequence[Samples], aim: Aim
-) -> tuple[list[Scores[Tensor]], float | None]:
-    """What is predicted for every validation part, and the τ for the fit on all samples."""
-    tau, tuned = None, method.tuned
-    if tuned is None:
-        fitted = [method.fit(task) for task in tasks]
-    elif len(parts) == 1:
-        return _predicted_in_cuts(method, tuned, tasks[0], parts[0], aim)
-    else:
-        taus = [
-            tuned.best(task, aim, task.layer(part.features), part.labels)
-            for task, part in zip(tasks, parts, strict=True)
-        ]
-        tau, others = median(taus), [median(taus[:k] + taus[k + 1 :]) for k in range(len(taus))]
-        fitted = [tuned.head(task, aim, each) for task, each in zip(tasks, others, strict=True)]
-    return [
-        predicted(method, head, part.features, aim.target)
-        for head, part in zip(fitted, parts, strict=True)
-    ], tau
-
-
-def _predicted_in_cuts(
-    method: Method, tuned: Tuned, task: Task, part: Samples, aim: Aim
-) -> tuple[list[Scores[Tensor]], float]:
-    """Each cut of a single validation part with the τ that the rest of it chose."""
-    features, labels = part.features, part.labels
-    plain = task.layer(features)
-    cut = as_tensor(stratified_folds(labels, min(_CUTS, len(labels)), task.seed))
-    logits, carried = torch.zeros_like(plain), None
-    for number in range(int(cut.max()) + 1):
-        rest = cut != number
-        head = tuned.head(task, aim, tuned.best(task, aim, plain[rest], labels[rest]))
-        scores = predicted(method, head, features[~rest], aim.target)
-        logits[~rest], carried = scores.logits, scores.carried
-    return [Scores(logits, carried=carried)], tuned.best(task, aim, plain, labels)
-
-
 def _linear(task: Task) -> Head:
     return heads.Linear.from_linear(task.layer, carried=task.prior)
 
@@ -153,6 +110,20 @@ def _adjusted(task: Task, tau: float = 1.0, target: Prior | None = None) -> Head
     goal = Prior.uniform(task.prior.num_classes) if target is None else target
     layer = fold(task.layer, LogitAdjustment(task.prior, tau, goal))
     return heads.Linear.from_linear(layer, carried=goal)
+
+
+def _matched(task: Task) -> Head:
+    others = task.unlabelled
+    assert others is not None
+    layer = matched(task.layer, task.prior, others)
+    return heads.Linear.from_linear(layer, carried=others.prior)
+
+
+def _self_trained(task: Task) -> Head:
+    others = task.unlabelled
+    assert others is not None
+    layer = self_trained(task.samples, task.layer, task.weight_decay, others)
+    return heads.Linear.from_linear(layer, carried=others.prior)
 
 
 def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
@@ -221,6 +192,8 @@ METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
     "adjusted": Method("linear, logit-adjusted", "H1, L5", _adjusted),
     "adjusted_tau": Method("linear, adjusted by the best τ", "H1, P1", _linear, tuned=_TAU),
+    "matched": Method("linear, matched to unlabelled", "H1, S1", _matched),
+    "self_trained": Method("linear, self-trained", "H1, S3", _self_trained),
     "lade": Method("linear, LADE", "H1, L14", partial(_trained, loss=losses.LADE)),
     "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=losses.ELM)),
     "crt": Method("cRT", "H5", _retrained),
@@ -285,14 +258,17 @@ _BASELINES: dict[str, Method] = {
 }
 METHODS |= _BASELINES
 ONLY_IF_NAMED = tuple(_BASELINES)
+UNLABELLED = ("matched", "self_trained")  # what they need
 
 
-def method_names(methods: Sequence[str]) -> list[str]:
+def method_names(methods: Sequence[str], has_unlabelled: bool = False) -> list[str]:
     """The methods of these names, for none those that need not be named; the linear one first."""
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
-    chosen = [
-        name for name in METHODS if name in methods or (not methods and name not in ONLY_IF_NAMED)
-    ]
+    without = () if has_unlabelled else UNLABELLED
+    if needing := [name for name in methods if name in without]:
+        raise ValueError(f"{needing[0]} needs unlabelled samples: give them (--unlabelled)")
+    unnamed = [name for name in METHODS if name not in (*ONLY_IF_NAMED, *without)]
+    chosen = [name for name in METHODS if name in (methods or unnamed)]
     return ["linear", *(name for name in chosen if name != "linear")]

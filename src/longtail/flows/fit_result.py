@@ -15,7 +15,7 @@ from longtail import __version__
 from longtail.core import GroupEdges, Prior, Scores
 from longtail.engine import save_head
 from longtail.flows.file_names import METRICS, MODEL, TEST, VALIDATION
-from longtail.flows.fit_methods import METHODS
+from longtail.flows.fit_methods import METHODS, UNLABELLED
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
@@ -59,6 +59,7 @@ class FitResult(Result):
     few: int  # classes with fewer than five validation samples
     unjudged: int  # those of them with none
     edges: GroupEdges  # of many, medium and few
+    unlabelled: int  # samples that some methods learned from without their labels
     seed: int
     command: str
 
@@ -85,6 +86,12 @@ class FitResult(Result):
     def shifted_sets(self) -> tuple[ShiftedSet, ...]:
         """The best method on shifted sets of a test part that is balanced."""
         return shifted_sets(self.test, self.counts, self.validation, self.seed)
+
+    @property
+    def best_without_unlabelled(self) -> MethodScores | None:
+        """The best of the methods that look at labelled samples alone."""
+        labelled = (each for each in self.table if each.name not in UNLABELLED and not each.error)
+        return next(labelled, None)
 
     @property
     def is_uniform(self) -> bool:
@@ -129,6 +136,7 @@ class FitResult(Result):
             "classes_with_few_validation_samples": self.few,
             "classes_without_validation_samples": self.unjudged,
             "group_edges": str(self.edges),
+            "unlabelled_samples": self.unlabelled,
             "seed": self.seed,
             "methods": {each.name: asdict(each) for each in self.table},
             "shifted_sets": [asdict(each) for each in self.shifted_sets],

@@ -39,7 +39,7 @@ from longtail.metrics import evaluate
 FeaturesLike: TypeAlias = Features | Array | str | os.PathLike[str]
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
-_LOOKED_AT = 1000  # rows that tell whether samples are the same
+LOOKED_AT = 1000  # rows that tell whether samples are the same
 _LEAST = 1e-150  # that features may vary by
 _FACTOR = 10**0.5
 _MIDDLE = 3e-3  # for features of unit spread
@@ -214,12 +214,16 @@ def choose_decay(
 
 
 def linear_layer(
-    samples: Samples, num_classes: int, decay: float, start: nn.Linear | None
+    samples: Samples,
+    num_classes: int,
+    decay: float,
+    start: nn.Linear | None,
+    tolerance: float = _TOLERANCE,
 ) -> nn.Linear:
     """A layer trained by cross-entropy, whose logits carry the prior of the labels."""
     features, labels = samples.features, samples.labels
     loss = CrossEntropy(Prior.from_labels(labels, num_classes))
-    return fit_linear(features, labels, loss, weight_decay=decay, start=start, tolerance=_TOLERANCE)
+    return fit_linear(features, labels, loss, weight_decay=decay, start=start, tolerance=tolerance)
 
 
 def _log_loss(layers: Sequence[nn.Linear], folds: Sequence[Fold], target: Prior) -> float:
@@ -271,7 +275,7 @@ def _check_classes(features: Features) -> None:
 def _check_others(features: Features) -> None:
     """Raise if one part has the samples of another: nothing may be judged on what it learned."""
     for (split, one), (other, two) in combinations(features.parts.items(), 2):
-        mine, theirs = (np.asarray(part.features[:_LOOKED_AT]) for part in (one, two))
+        mine, theirs = (np.asarray(part.features[:LOOKED_AT]) for part in (one, two))
         if np.array_equal(one.labels, two.labels) and np.array_equal(mine, theirs):
             raise ValueError(
                 f"the {other} part has the samples of the {split} part, on which a model looks "

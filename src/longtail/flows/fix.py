@@ -41,6 +41,7 @@ def fix(
     train: TrainLike | None = None,
     target: PriorLike | fix_steps.TargetWord = "uniform",
     *,
+    unlabelled: SourceLike | None = None,
     output: str | os.PathLike[str] | None = None,
     page: _Page = lambda result, folder: None,
     carried: PriorLike | score_sources.CarriedWord | None = None,
@@ -65,6 +66,9 @@ def fix(
         train: Training samples of each class, or a file of them or of training labels.
         target: The prior to move to. "source" stays and only calibrates, "estimate" finds the
             prior of `apply`.
+        unlabelled: Scores of samples that follow the target, whose labels are not looked at: what
+            the scores carry is measured on them (`posthoc.MarginalMatching`), and there is no τ.
+            They may be those of `apply`.
         output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
             there; what another command wrote there is refused. Rows of files are adjusted a block
             at a time then, and never in memory all at once.
@@ -95,14 +99,15 @@ def fix(
     some = rows_to_fit_on(source, seed)
     labelled = scores_in_memory(source, prior, counts, some)
     # Fit: calibration, target and move, on the validation scores.
-    to_come = _to_estimate_from(apply, rows, prior, seed) if plan.target == "estimate" else None
+    followers = None if unlabelled is None else score_sources.as_source(unlabelled)
+    others = _unlabelled(followers, None if apply is None else rows, source, plan, prior)
     with _fitting_to(source):
-        fitted = fix_steps.fit_steps(labelled, plan, to_come)
+        fitted = fix_steps.fit_steps(labelled, plan, others)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
     move = _Move(step, prior, goal, tau_of(fitted.steps, goal), counts, edges, seed)
-    files = score_sources.paths_of(source, rows, train)
+    files = score_sources.paths_of(source, rows, train, followers)
     with staged(output, "fix", file_names.FIX, files) as folder:
         # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
@@ -110,8 +115,10 @@ def fix(
         under = goal if fitted.estimate is None else None  # else they stand for themselves
         scores, judgement = _applied(rows, move, folder, progress, is_new, under, labelled)
         if judgement is None:
-            same = plan if fitted.estimate is None else replace(plan, target=goal, tau=1.0)
-            judgement = _cross_fitted(source, labelled, some, same, move)
+            same, following = plan, others
+            if fitted.estimate is not None:
+                same, following = replace(plan, target=goal, tau=1.0), None
+            judgement = _cross_fitted(source, labelled, some, same, move, following)
         result = FixResult(
             adjuster=StoredAdjusters(fitted.steps, prior, source.classes),
             carried=prior,
@@ -120,7 +127,7 @@ def fix(
             judgement=judgement,
             measured=APPLIED if is_new else CROSS_FITTED,
             measured_on=name_of(rows if is_new else source),
-            asked=plan.as_json(),
+            asked=plan.as_json() | ({"unlabelled": name_of(followers)} if followers else {}),
             classes=source.classes,
             counts=counts,
             command=command,
@@ -214,14 +221,19 @@ def _applied(
 
 
 def _cross_fitted(
-    source: Source, labelled: Scores, some: Integers | None, plan: Plan, move: _Move
+    source: Source,
+    labelled: Scores,
+    some: Integers | None,
+    plan: Plan,
+    move: _Move,
+    unlabelled: Scores | None,
 ) -> Judgement:
     """Of the samples that were fitted on, each fifth by a fit on the others; with sums of all."""
     folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
     goal, edges = move.goal, move.edges
     own = folds if some is None else folds[some]
     with _fitting_to(source):
-        steps = fix_steps.cross_fit(labelled, own, plan)
+        steps = fix_steps.cross_fit(labelled, own, plan, unlabelled)
         after = fix_rows.adjusted_by_fold(labelled, steps, own)
         whole = labelled if some is None else source
         sums = fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
@@ -244,12 +256,25 @@ def _prior_of_both(
     return prior
 
 
-def _to_estimate_from(apply: SourceLike | None, rows: Source, carried: Prior, seed: int) -> Scores:
-    if apply is None:
+def _unlabelled(
+    followers: Source | None, applied: Source | None, source: Source, plan: Plan, carried: Prior
+) -> Scores | None:
+    """The scores that say what is carried, or what the target is; None where none are needed."""
+    scores = applied if plan.target == "estimate" else followers
+    if plan.target == "estimate" and (applied is None or followers is not None):
         raise ValueError(
-            "a target is estimated from the scores to adjust: give them (apply=, --apply)"
+            "a target is estimated from the scores to adjust (apply=, --apply): give them, and no "
+            "others without labels (unlabelled=, --unlabelled)"
         )
-    return score_sources.scores_to_estimate_from(rows, carried, seed)
+    if followers is not None and plan.tau is not None:
+        raise ValueError(
+            "unlabelled scores (unlabelled=, --unlabelled) say how far to move: leave out "
+            f"tau = {plan.tau:g}"
+        )
+    if scores is None:
+        return None
+    score_sources.check_alike(scores, source, carried)
+    return score_sources.scores_to_estimate_from(scores, carried, plan.seed)
 
 
 def _written(

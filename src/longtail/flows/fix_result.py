@@ -32,11 +32,12 @@ class StepFacts(NamedTuple):
     temperature: float | None
     tau: float | None
     choice: TauChoice | None
+    beyond: float | None  # how far logits are off from what they were said to carry
 
     @classmethod
     def of(cls, step: AffineAdjuster) -> StepFacts:
         """Of any adjuster."""
-        numbers = (getattr(step, name, None) for name in ("temperature", "tau", "choice"))
+        numbers = (getattr(step, name, None) for name in ("temperature", "tau", "choice", "beyond"))
         return cls(type(step).__name__, *numbers)
 
 

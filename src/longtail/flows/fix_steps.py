@@ -121,10 +121,19 @@ def target_json(target: Prior) -> Literal["uniform"] | list[float]:
 
 
 def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
-    """Fit on labelled scores that say what they carry; `unlabelled` are for an estimated target."""
+    """Fit on labelled scores that say what they carry.
+
+    Unlabelled ones are what an estimated target is estimated from; of any other they are samples
+    that follow it, and say what the scores really carry.
+    """
     assert validation.carried is not None
     calibrator = _CALIBRATORS.get(plan.resolved().calibration)
     calibrators = () if calibrator is None else (calibrator.fit(validation),)
+    if plan.target != "estimate" and unlabelled is not None:
+        goal = validation.carried if plan.target == "source" else plan.target
+        calibrated = FittedSteps(calibrators, validation.carried)(unlabelled)
+        matching = posthoc.MarginalMatching.fit(calibrated, goal)
+        return FittedSteps((*calibrators, matching), goal)
     if plan.target == "source":
         return FittedSteps(calibrators, validation.carried)
     if plan.target == "estimate":
@@ -142,14 +151,16 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
     return FittedSteps((*calibrators, move), plan.target)
 
 
-def cross_fit(validation: Scores, folds: Integers, plan: Plan) -> list[Affine]:
+def cross_fit(
+    validation: Scores, folds: Integers, plan: Plan, unlabelled: Scores | None = None
+) -> list[Affine]:
     """For each fold all steps as one, fitted on the samples of the others.
 
     What a fix gains on the samples it was fitted on would look better than it is.
     """
     return [
         chain_affine(
-            fit_steps(validation.take(folds != fold), plan).steps,
+            fit_steps(validation.take(folds != fold), plan, unlabelled).steps,
             validation.carried,
             validation.num_classes,
         )
@@ -169,8 +180,12 @@ def fold_numbers(labels: Integers, seed: int) -> Integers:
 
 def target_of(steps: tuple[AffineAdjuster, ...]) -> Prior | None:
     """The prior that the steps move to, also where a τ that was given does not reach it."""
-    moves = (step.target for step in steps if isinstance(step, LogitAdjustment | posthoc.PCSoftmax))
-    return next(moves, None)
+    for step in steps:
+        if isinstance(step, LogitAdjustment | posthoc.PCSoftmax):
+            return step.target
+        if isinstance(step, posthoc.MarginalMatching):
+            return step.carried
+    return None
 
 
 def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:

@@ -27,6 +27,7 @@ from longtail.plain_text import plain_json
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
+from longtail.posthoc.matching import MarginalMatching
 from longtail.posthoc.tau import TauChoice
 
 _FORMAT = Format("adjuster", "longtail.posthoc.save_adjusters", versions=(1, 2))
@@ -89,7 +90,14 @@ class _VectorScaling(_Entry, tag="vector_scaling"):
     carried: _Prior | None = None
 
 
-_Moves: TypeAlias = _LogitAdjustment | _PCSoftmax | _WeightNormalization
+class _MarginalMatching(_Entry, tag="marginal_matching"):
+    bias: list[float]
+    carried: _Prior
+    source: _Prior | None = None
+    spread: list[float] | None = None
+
+
+_Moves: TypeAlias = _LogitAdjustment | _PCSoftmax | _WeightNormalization | _MarginalMatching
 _AnyEntry: TypeAlias = _Moves | _Temperature | _BiasCorrectedTemperature | _VectorScaling
 
 _ENTRIES: dict[type[AffineAdjuster], type[_AnyEntry]] = {
@@ -99,6 +107,7 @@ _ENTRIES: dict[type[AffineAdjuster], type[_AnyEntry]] = {
     Temperature: _Temperature,
     BiasCorrectedTemperature: _BiasCorrectedTemperature,
     VectorScaling: _VectorScaling,
+    MarginalMatching: _MarginalMatching,
 }
 _ADJUSTERS = {entry: adjuster for adjuster, entry in _ENTRIES.items()}
 

@@ -10,12 +10,13 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as_numpy, to_kind
 from longtail.core.draws import Draws
+from longtail.core.neighbours import nearest
 from longtail.core.numbers import check_choice, check_number
 from longtail.posthoc import Calibrator
 from longtail.posthoc.validation import effective_samples
 from longtail.shift import em
 from longtail.shift.confusion import by_confusion
-from longtail.shift.neighbours import best_weight, smoothed
+from longtail.shift.neighbours import best_share
 from longtail.shift.posterior import posteriors, trend_along
 from longtail.shift.prepared import Prepared, prepare, under_uniform
 from longtail.shift.simulated import reliance, simulated_shifts
@@ -44,7 +45,7 @@ class PriorEstimate:
     slope: float | None = None  # of the trend around which it lies: 1 is as in training, 0 uniform
     strength: float | None = None  # how many samples that trend counts for, beside these
     evidence: float | None = None  # what a sample counts: less than 1 where the model errs
-    neighbours: float | None = None  # the weight of a sample's neighbours, if features were given
+    neighbours: float | None = None  # their share in a sample, if features were given
     effective_samples: float | None = None  # that validation is worth where labels follow the prior
 
 
@@ -79,7 +80,7 @@ def estimate_prior(
             cross-fitted ones of the training set serve well. They may carry another prior, and
             their labels follow yet another.
         features: Of the samples, one row each: what is said of a sample is smoothed over its
-            nearest neighbours (`shift.neighbours`), as far as that helps on simulated shifts. For
+            nearest neighbours (`core.neighbours`), as far as that helps on simulated shifts. For
             "em" with validation scores.
         validation_features: Of the validation samples, from the same network.
         calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
@@ -133,11 +134,11 @@ def estimate_prepared(
     held_out, random, samples = validation.held_out, Draws(seed), under_uniform(scores)
     if validation.calibration is not None:
         samples = validation.calibration(samples)
-    shifts, weight = simulated_shifts(held_out, len(scores), random), None
+    shifts, share = simulated_shifts(held_out, len(scores), random), None
     if features is not None:
-        weight = best_weight(held_out, features[1], shifts)
-        logits = smoothed(as_numpy(samples.logits), features[0], weight, random)
-        samples = samples._with(logits=logits)
+        share = best_share(held_out, features[1], shifts)
+        near = nearest(features[0])
+        samples = samples._with(logits=near.smoothed(as_numpy(samples.logits), share))
     relied = reliance(held_out, shifts)
     likelihood = em.likelihoods(as_numpy(samples.logits))
     trend, slope = trend_along(likelihood, _log_counts(scores, validation))
@@ -145,7 +146,7 @@ def estimate_prepared(
     spread = np.sqrt(found.variances) * relied.widening(found.strength)
     prior = em.full(np.exp(found.log_prior))
     raw = em.RawEstimate(prior, spread if intervals else None, found.iterations, found.converged)
-    learned = _Learned(slope, found.strength, relied.eta, weight)
+    learned = _Learned(slope, found.strength, relied.eta, share)
     return _told(scores, samples, "em", raw, validation, learned)
 
 

@@ -8,7 +8,7 @@ an estimate is off. Three things are chosen by that, and by nothing else:
                relative entropy to the truth, Σ_y t_y log(t_y / estimate_y), on average
     widening   of the intervals, so that they hold the truth as often as they say: by the shifts
                whose estimate has about the same strength
-    the weight of neighbours (`shift.neighbours`): the one of the least log-loss under the truth
+    the share of neighbours (`shift.neighbours`): the one of the least log-loss under the truth
 
 Validation scores are calibrated by what was fitted on the other folds: a calibration has errors of
 its own, and those are of the kind that more samples do not mend. Nearly: a few samples of a class

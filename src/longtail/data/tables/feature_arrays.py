@@ -59,6 +59,17 @@ def read_features(
         return checked_features(parts, classes=classes, made_by=source.name)
 
 
+def read_feature_rows(path: FilePath) -> Numbers:
+    """All features of a file that need not have labels; of an .npz those called `features`."""
+    source = Path(path)
+    if source.suffix.lower() == ".npy":
+        return arrays.map_npy(source)
+    if source.suffix.lower() == ".npz" and "features" in arrays.npz_names(source):
+        return arrays.load_npz(source, ["features"])["features"]
+    parts = read_features(source).parts.values()
+    return np.concatenate([part.features for part in parts])
+
+
 def _of_npz(source: Path) -> _Named:
     names = arrays.npz_names(source)
     if {"scale", "train", "train_label"} <= set(names):

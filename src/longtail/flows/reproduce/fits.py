@@ -18,7 +18,7 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.flows.file_names import METRICS
-from longtail.flows.fit_methods import METHODS, Aim
+from longtail.flows.fit_methods import METHODS, UNLABELLED, Aim
 from longtail.flows.fit_problem import prepared, scores_by_method
 from longtail.flows.reproduce.experiment import Fit
 from longtail.flows.reproduce.fit_sets import SETS, long_tailed_set
@@ -47,7 +47,8 @@ def run(
         return
     features = long_tailed_set(fit_run, seed, data)
     is_text = SETS[fit_run.features].is_text
-    methods = [name for name in METHODS if not (is_text and name in _QUADRATIC)]
+    left_out = (*UNLABELLED, *(_QUADRATIC if is_text else ()))
+    methods = [name for name in METHODS if name not in left_out]
     aim, failed = Aim(Prior.uniform(features.num_classes)), {}
     problem = prepared(features, aim, _FOLDS, seed)
     with staged_folder(folder) as aside:

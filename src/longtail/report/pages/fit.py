@@ -77,7 +77,7 @@ def method_columns(result: FitResult, brief: bool = False) -> dict[str, list[str
 def sentences(result: FitResult) -> list[str]:
     """What a terminal says under the table: failures, the outcome, what was chosen, a caution."""
     failures = [f"{each.title} failed: {each.error}" for each in result.table if each.error]
-    texts = [*failures, headline(result), decision(result), caution(result)]
+    texts = [*failures, headline(result), decision(result), learned(result), caution(result)]
     return [sentence for sentence in texts if sentence]
 
 
@@ -116,6 +116,23 @@ def decision(result: FitResult) -> str:
         f"{len(result.decays)} tried, by log-loss{end if result.is_decay_at_end else ''}; the "
         f"method by {criterion.get(result.criterion, 'balanced accuracy')}. "
         f"Fitted again on all of the train part.{tau}"
+    )
+
+
+def learned(result: FitResult) -> str:
+    """What unlabelled samples were good for, or nothing without them."""
+    plain = result.best_without_unlabelled
+    if not result.unlabelled or plain is None:
+        return ""
+    outcome = "no method that learns from them is better on validation samples than one without"
+    if plain is not result.best:
+        outcome = (
+            f"with them the best gains {points_with_interval(plain.behind)} points over the best "
+            f"without, {plain.title}"
+        )
+    return (
+        f"{result.unlabelled:,} unlabelled samples were taken to follow the target: {outcome}. "
+        "If they follow another prior, leave them out."
     )
 
 
@@ -189,7 +206,7 @@ def _choices(result: FitResult) -> Section:
     caption = f"The linear layer, moved to the target; {result.weight_decay:.2g} was chosen."
     return Section(
         heading="What was chosen",
-        paragraphs=[decision(result)],
+        paragraphs=[*filter(None, [decision(result), learned(result)])],
         figures=[Figure(chart, caption)],
         notes=[
             "model.safetensors holds the best head: longtail.engine.load_head reads it, and "

@@ -112,6 +112,12 @@ def in_words(step: StepFacts) -> str:
                 f"Move the logits from what they carry {where} the target, by τ = {step.tau:.3g}."
                 f"{tau_in_words(step.choice)}"
             )
+        case "MarginalMatching":
+            return (
+                "Move the logits to the target, which unlabelled samples follow, by what these say "
+                f"is carried: off from what was said by {step.beyond:.2g} (root mean square of the "
+                "classes' logits)."
+            )
         case "PCSoftmax":
             return "Move the logits from what they carry to the target."
         case "WeightNormalization":
