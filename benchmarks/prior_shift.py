@@ -12,9 +12,11 @@ label is used but that of these validation samples, and to count what is right.
 Usage: `python benchmarks/prior_shift.py`, with the features beside the repository.
 """
 
+import multiprocessing
 import statistics
 import sys
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +24,8 @@ import numpy as np
 import torch
 
 import longtail as lt
+from longtail.shift.estimate import estimate_prepared
+from longtail.shift.prepared import prepare
 
 FEATURES = Path(__file__).parents[2] / "shared/data/cifar100_features.npz"
 CLASSES, LARGEST, RATIO = 100, 500, 100
@@ -154,23 +158,22 @@ def accuracy(scores):
     return 100 * (scores.predict() == scores.labels).double().mean().item()
 
 
-def estimates(scores, validation, near, known_near):
+def estimates(scores, validation, prepared, near, known_near):
     """By each method, the one that the benchmark is about first."""
     quick = {"calibrate": False, "intervals": False}
-    calibration = lt.posthoc.BiasCorrectedTemperature.fit(validation)
-    features = {"features": near, "validation_features": known_near}
+    calibrated = prepared.calibration(scores)
     return {
-        "estimated": lt.shift.estimate_prior(scores, validation=validation),
-        "with features": lt.shift.estimate_prior(scores, validation=validation, **features),
+        "estimated": estimate_prepared(scores, prepared),
+        "with features": estimate_prepared(scores, prepared, (near.numpy(), known_near.numpy())),
         "plain EM": lt.shift.estimate_prior(scores, **quick),
-        "calibrated EM": lt.shift.estimate_prior(calibration(scores), **quick),
+        "calibrated EM": lt.shift.estimate_prior(calibrated, **quick),
         "BBSE": lt.shift.estimate_prior(scores, "bbse", validation, **quick),
         "RLLS": lt.shift.estimate_prior(scores, "rlls", validation, **quick),
     }
 
 
-def only_ours(scores, validation, near, known_near):
-    return {"estimated": lt.shift.estimate_prior(scores, validation=validation)}
+def only_ours(scores, validation, prepared, near, known_near):
+    return {"estimated": estimate_prepared(scores, prepared)}
 
 
 def try_case(scores, found):
@@ -194,22 +197,28 @@ def try_case(scores, found):
     )
 
 
-def try_all(shifts, seeds, test, validation, near, known_near, methods=estimates):
+def try_all(shifts, seeds, *known):
+    """By shift its cases; shifts are shared out among processes."""
+    prepared = prepare(known[1], CLASSES)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
+        found = [pool.submit(try_shift, shift, seeds, prepared, *known) for shift in shifts]
+        return {shift: each.result() for shift, each in zip(shifts, found, strict=True)}
+
+
+def try_shift(shift, seeds, prepared, test, validation, near, known_near, methods=estimates):
+    torch.set_num_threads(1)
     labels, counts = test.labels.numpy(), test.counts.numpy()
-    cases = {}
-    for shift in shifts:
-        cases[shift] = []
-        for seed in range(seeds):
-            at = torch.from_numpy(drawn(*shift, labels, counts, seed))
-            part = test.take(at)
-            bare = replace(part, labels=None, split=None)
-            found = methods(bare, validation, near[at], known_near)
-            found = {
-                name: replace(each, scores=replace(each.scores, labels=part.labels))
-                for name, each in found.items()
-            }
-            cases[shift].append(try_case(part, found))
-        print(".", end="", file=sys.stderr, flush=True)
+    cases = []
+    for seed in range(seeds):
+        at = torch.from_numpy(drawn(*shift, labels, counts, seed))
+        part = test.take(at)
+        bare = replace(part, labels=None, split=None)
+        found = {
+            name: replace(each, scores=replace(each.scores, labels=part.labels))
+            for name, each in methods(bare, validation, prepared, near[at], known_near).items()
+        }
+        cases.append(try_case(part, found))
+    print(".", end="", file=sys.stderr, flush=True)
     return cases
 
 
@@ -342,8 +351,8 @@ features. Weight decay {best:g}, chosen by {FOLDS}-fold cross-validation for the
 uniform prior; the validation scores of that are the validation scores. torch {torch.__version__}.
 Made by `python benchmarks/prior_shift.py`.
 
-`estimated` is `estimate_prior(scores, validation=validation).scores`, `with features` the same with
-`features` and `validation_features`. The others are for comparison: EM without validation scores,
+`estimated` is `estimate_prior(scores, validation=validation).scores`, its validation scores made
+ready once for all draws, `with features` the same with `features` and `validation_features`. The others are for comparison: EM without validation scores,
 EM on calibrated scores, BBSE and RLLS with the same validation scores. Gains are recovered of draws
 in which the known prior gains more than 2 points. Calibration and neighbours alone classify better:
 `without its prior` is what the same scores recover under the uniform prior. `in the interval` says

@@ -134,15 +134,17 @@ def estimate_prepared(
     held_out, random, samples = validation.held_out, Draws(seed), under_uniform(scores)
     if validation.calibration is not None:
         samples = validation.calibration(samples)
-    shifts, share = simulated_shifts(held_out, len(scores), random), None
+    log_counts, share = _log_counts(scores, validation), None
+    shifts = simulated_shifts(held_out, len(scores), random)
     if features is not None:
         share = best_share(held_out, features[1], shifts)
         near = nearest(features[0])
         samples = samples._with(logits=near.smoothed(as_numpy(samples.logits), share))
-    relied = reliance(held_out, shifts)
+    relied = reliance(held_out, log_counts, shifts)
     likelihood = em.likelihoods(as_numpy(samples.logits))
-    trend, slope = trend_along(likelihood, _log_counts(scores, validation))
-    ((found,),) = posteriors(likelihood, np.ones((len(scores), 1)), trend, (relied.eta,))
+    trend, slope = trend_along(likelihood, np.ones(len(scores)), log_counts)
+    once = np.ones((len(scores), 1))
+    ((found,),) = posteriors(likelihood, once, trend[:, None], (relied.eta,))
     spread = np.sqrt(found.variances) * relied.widening(found.strength)
     prior = em.full(np.exp(found.log_prior))
     raw = em.RawEstimate(prior, spread if intervals else None, found.iterations, found.converged)

@@ -60,7 +60,7 @@ class _Top(NamedTuple):
     converged: bool
 
 
-def trend_along(likelihood: Floats, log_counts: Floats) -> tuple[Floats, float]:
+def trend_along(likelihood: Floats, weights: Floats, log_counts: Floats) -> tuple[Floats, float]:
     """The likeliest trend, and its slope; uniform if all counts are equal."""
     from scipy.optimize import minimize_scalar
 
@@ -71,7 +71,7 @@ def trend_along(likelihood: Floats, log_counts: Floats) -> tuple[Floats, float]:
         return Prior.from_log(slope * log_counts).probs
 
     found = minimize_scalar(
-        lambda slope: -np.log(likelihood @ trend(slope)).mean(),
+        lambda slope: -float(weights @ np.log(likelihood @ trend(slope))),
         bounds=(-_STEEPEST, _STEEPEST),
         method="bounded",
         options={"xatol": 1e-3},
@@ -80,29 +80,33 @@ def trend_along(likelihood: Floats, log_counts: Floats) -> tuple[Floats, float]:
 
 
 def posteriors(
-    likelihood: Floats, weights: Floats, trend: Floats, counting: tuple[float, ...]
+    likelihood: Floats, weights: Floats, trends: Floats, counting: tuple[float, ...]
 ) -> list[list[Posterior]]:
-    """The posteriors around a trend, of every problem for each η in `counting`.
+    """The posteriors around trends, of every problem for each η in `counting`.
 
-    Shapes: likelihood (N, C), weights (N, problems), each sample in some.
+    Shapes: likelihood (N, C), weights (N, problems), each sample in some, trends (C, problems).
     """
-    paths = _tops(likelihood, weights, trend)
-    return [[_averaged(path, trend, eta) for eta in counting] for path in paths]
+    paths = _tops(likelihood, weights, trends)
+    return [
+        [_averaged(path, trend, eta) for eta in counting]
+        for path, trend in zip(paths, trends.T, strict=True)
+    ]
 
 
-def _tops(likelihood: Floats, weights: Floats, trend: Floats) -> list[list[_Top]]:
+def _tops(likelihood: Floats, weights: Floats, trends: Floats) -> list[list[_Top]]:
     """From the strongest trend to the weakest: each starts where the last ended."""
-    size, problems = len(trend), weights.shape[1]
+    size, problems = trends.shape
     strongest = _STRONGEST * max(float(weights.sum(axis=0).max()), _STRONGEST * size)
     number = 1 + int(np.ceil(np.log(strongest / (_WEAKEST * size)) / np.log(_FACTOR)))
     paths: list[list[_Top]] = [[] for _ in range(problems)]
-    priors = np.repeat(trend[:, None], problems, axis=1)
+    priors = trends
     for ratio in strongest / _FACTOR ** np.arange(number):
-        end = solve_free(likelihood, weights, (ratio * trend)[:, None], priors, _GAP)
+        end = solve_free(likelihood, weights, ratio * trends, priors, _GAP)
         priors, settled = end.priors, (end.iterations, end.converged)
-        for path, own, prior in zip(paths, weights.T, priors.T, strict=True):
-            there = own > 0
-            path.append(_top(likelihood[there], own[there], prior, trend, float(ratio), settled))
+        for k, path in enumerate(paths):
+            there = weights[:, k] > 0
+            own = likelihood[there], weights[there, k], priors[:, k], trends[:, k]
+            path.append(_top(*own, float(ratio), settled))
     return paths
 
 

@@ -4,15 +4,14 @@ Priors are drawn around the uniform one, from far off it to near it, and for eac
 samples as there are to estimate from, with repetition. There the truth is known, and so is how far
 an estimate is off. Three things are chosen by that, and by nothing else:
 
-    η          what a sample counts as evidence: the largest whose estimates have nearly the least
+    η          what a sample counts as evidence: the smallest whose estimates have nearly the least
                relative entropy to the truth, Σ_y t_y log(t_y / estimate_y), on average
     widening   of the intervals, so that they hold the truth as often as they say: by the shifts
                whose estimate has about the same strength
     the share of neighbours (`shift.neighbours`): the one of the least log-loss under the truth
 
 Validation scores are calibrated by what was fitted on the other folds: a calibration has errors of
-its own, and those are of the kind that more samples do not mend. Nearly: a few samples of a class
-that are drawn again and again look more like an error of the model than they are.
+its own, and those are of the kind that more samples do not mend.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from longtail.core.arrays import Floats, Indices
 from longtail.core.draws import Draws
 from longtail.posthoc.validation import Validation
 from longtail.shift import em
-from longtail.shift.posterior import Posterior, posteriors
+from longtail.shift.posterior import Posterior, posteriors, trend_along
 from longtail.stats import NORMAL
 
-COUNTING = (1.0, 0.5, 0.25, 0.125)  # values of η
+COUNTING = tuple(0.5 ** (k / 2) for k in range(7))  # values of η
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the priors drawn, in samples a class
 _LEAST_DRAWS, _MOST_DRAWS = 3, 10  # of each strength
 _ENOUGH_NUMBERS = 100  # classes × draws, of each strength
 _LEAST_VARIANCE = 1e-20  # a single class has none
-_NEARLY = 1.1  # times the least
+_NEARLY = 1.03  # times the least
 _MOST_ROWS = 5_000_000  # numbers in likelihoods: of larger classes only so many samples are used
 
 
@@ -77,10 +76,13 @@ def simulated_shifts(validation: Validation, num_samples: int, random: Draws) ->
     labels = validation.labels[kept]
     each = int(np.clip(np.ceil(_ENOUGH_NUMBERS / size), _LEAST_DRAWS, _MOST_DRAWS))
     strengths = np.repeat(STRENGTHS, each)
-    drawn = em.gamma_numbers(strengths, random.uniform(size * len(strengths)).reshape(size, -1))
-    shares = np.where(validation.prior.probs[:, None] > 0, np.maximum(drawn, 1e-9), 0.0)
-    chances = (shares / np.bincount(labels, minlength=size).clip(1)[:, None])[labels].T
-    times = em.drawn_again(random, chances, num_samples, len(strengths))
+    chances = random.uniform(size * len(strengths)).reshape(size, -1)
+    shares = np.maximum(em.gamma_numbers(strengths, chances), 1e-9)
+    counts = np.bincount(labels, minlength=size)
+    shares[counts == 0] = 0.0
+    times = em.drawn_again(
+        random, (shares / counts.clip(1)[:, None])[labels].T, num_samples, len(strengths)
+    )
     truths = np.stack([np.bincount(labels, column, size) for column in times.T], axis=1)
     there = times.any(axis=1)
     return Simulated(kept[there], times[there], truths / num_samples)
@@ -98,16 +100,16 @@ def _kept(validation: Validation) -> Indices:
     return np.sort(order[place < limits[most]])
 
 
-def reliance(validation: Validation, shifts: Simulated) -> Reliance:
+def reliance(validation: Validation, log_counts: Floats, shifts: Simulated) -> Reliance:
     """How far estimates may be relied on, from logits under the uniform prior."""
     present = validation.prior.probs > 0
     likelihood = em.likelihoods(validation.logits[shifts.rows][:, present])
-    uniform = np.full(int(present.sum()), 1 / present.sum())
-    found = posteriors(likelihood, shifts.times, uniform, COUNTING)
+    trends = [trend_along(likelihood, own, log_counts[present])[0] for own in shifts.times.T]
+    found = posteriors(likelihood, shifts.times, np.stack(trends, axis=1), COUNTING)
     pairs = list(zip(shifts.truths[present].T, found, strict=True))
     losses = np.array([[_entropy_from(truth, one) for one in some] for truth, some in pairs])
     means = losses.mean(axis=0)
-    best = int((means <= _NEARLY * means.min()).argmax())  # the largest of those
+    best = int(np.flatnonzero(means <= _NEARLY * means.min())[-1])
     return Reliance(
         COUNTING[best],
         np.array([some[best].strength for _, some in pairs]),
