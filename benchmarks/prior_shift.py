@@ -352,12 +352,13 @@ uniform prior; the validation scores of that are the validation scores. torch {t
 Made by `python benchmarks/prior_shift.py`.
 
 `estimated` is `estimate_prior(scores, validation=validation).scores`, its validation scores made
-ready once for all draws, `with features` the same with `features` and `validation_features`. The others are for comparison: EM without validation scores,
-EM on calibrated scores, BBSE and RLLS with the same validation scores. Gains are recovered of draws
-in which the known prior gains more than 2 points. Calibration and neighbours alone classify better:
-`without its prior` is what the same scores recover under the uniform prior. `in the interval` says
-how many of the classes that occur have their frequency within the 95 % interval, whose half-width
-is that of the logarithm, the median of the classes.""")
+ready once for all draws, `with features` the same with `features` and `validation_features`. The
+others are for comparison: EM without validation scores, EM on calibrated scores, BBSE and RLLS with
+the same validation scores. Gains are recovered of draws in which the known prior gains more than 2
+points. Calibration and neighbours alone classify better: `without its prior` is what the same
+scores recover under the uniform prior. `in the interval` says how many of the classes that occur
+have their frequency within the 95 % interval, whose half-width is that of the
+logarithm, the median of the classes.""")
     section(
         "The shifts of LADE, and none",
         "These are powers of the training counts, or nearly: just what the trend of\n"
