@@ -7,8 +7,8 @@ megabytes around each row that is looked at and count them all as memory of the 
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from longtail.core.arrays import Indices, Numbers, as_numpy
 
 BLOCK = 2**22  # numbers: 32 MB in float64
 IN_CACHE = 2**16  # numbers that the next look at them still finds there
-_MOST_THREADS = 4  # more wait for memory
-_Result = TypeVar("_Result")
 
 
 def slices(num_rows: int, row_size: int, numbers: int = BLOCK) -> Iterator[slice]:
@@ -39,22 +37,6 @@ def blocks(rows: Any, *columns: Any, numbers: int = BLOCK) -> Iterator[tuple[Num
     rows = on_disk(rows)
     for part in slices(int(rows.shape[0]), math.prod(rows.shape[1:]), numbers):
         yield (as_numpy(rows[part]), *(as_numpy(column[part]) for column in columns))
-
-
-def in_threads(work: Callable[[slice], _Result], parts: list[slice]) -> list[_Result]:
-    """What the work gives for each part, in order; on threads, unless OMP_NUM_THREADS says one.
-
-    Results do not depend on how many there are. What NumPy was told of errors holds in no other
-    thread: the work has to say it.
-    """
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    threads = min(int(said) if said.isdigit() else os.cpu_count() or 1, _MOST_THREADS, len(parts))
-    if threads < 2:
-        return [work(part) for part in parts]
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, parts))
 
 
 class DiskRows:

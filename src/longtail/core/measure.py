@@ -22,6 +22,7 @@ from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.blocks import IN_CACHE, blocks
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
+from longtail.core.threads import one_blas_thread
 
 _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
@@ -107,6 +108,7 @@ class NegativeLogLikelihood:
             self._own = np.bincount(labels, own.astype(np.float64), num_classes)
         self._any_ruled_out = bool(np.isneginf(logits.min(initial=np.inf)))
 
+    @one_blas_thread()
     def __call__(
         self, bias: Floats, scale: Floats | None = None, second: bool = False
     ) -> Derivatives:

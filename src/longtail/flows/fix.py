@@ -14,6 +14,7 @@ import numpy as np
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
+from longtail.core.threads import one_blas_thread
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
@@ -35,6 +36,7 @@ from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjuste
 _Page: TypeAlias = Callable[[FixResult, Path], object]
 
 
+@one_blas_thread()
 def fix(
     validation: SourceLike,
     apply: SourceLike | None = None,
@@ -137,6 +139,7 @@ def fix(
         return _written(result, folder, output, page)
 
 
+@one_blas_thread()
 def fix_again(
     scores: SourceLike,
     adjuster: str | os.PathLike[str] | StoredAdjusters,

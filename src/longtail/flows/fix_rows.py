@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +115,7 @@ def adjust(
         if path is not None:
             moved.save(path)
         return moved, scores if kept is None else scores.take(kept)
-    with open_score_writer(
+    writing = open_score_writer(
         path,
         source.num_rows,
         source.num_classes,
@@ -125,11 +126,13 @@ def adjust(
         classes=source.classes,
         split=source.split,
         ids=source.ids,
-    ) as writer:
+    )
+    with writing as writer, ThreadPoolExecutor(1) as pool:
 
         def written(block: Block) -> None:
             after = step(block.logits)
-            writer.write(after)
+            done = pool.submit(writer.write, after)  # while they are counted
             count(block.logits, after, block.labels)
+            done.result()
 
         return path, source.as_scores(counts=counts, rows=kept, each=written)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices
-from longtail.core.blocks import IN_CACHE, in_threads, slices
+from longtail.core.blocks import IN_CACHE, slices
+from longtail.core.threads import in_threads
 from longtail.metrics.samples import sums_by
 
 BINS = 20

@@ -26,6 +26,7 @@ import numpy as np
 
 from longtail.core.arrays import Floats
 from longtail.core.blocks import IN_CACHE, slices
+from longtail.core.threads import in_threads, one_blas_thread
 
 GAP = 1e-8
 _MOST_FOR_NEWTON = 1000  # classes; from there on the matrix costs more than it saves
@@ -35,6 +36,7 @@ _RIDGE = 1e-10  # beside a diagonal of one: classes that nothing tells apart lea
 _REMEMBERED = 8  # steps of EM
 _LEAST = 1e-100  # a share of zero would be one for ever
 _ROUNDING = 1e-12  # of F, for each sample
+_LARGE, _SHARES = 2**18, 8  # numbers that pay for threads, and how many parts these get
 
 
 class Climb(NamedTuple):
@@ -45,6 +47,7 @@ class Climb(NamedTuple):
     converged: bool  # whether all problems are solved up to the tolerance
 
 
+@one_blas_thread()
 def solve_free(
     likelihood: Floats,
     weights: Floats,
@@ -106,10 +109,28 @@ class _Point(NamedTuple):
 def _look(
     likelihood: Floats, weights: Floats, more: Floats, priors: Floats, second: bool
 ) -> _Point:
-    size, total = len(priors), weights.sum(axis=0) + more.sum(axis=0)
-    logs = np.log(priors)
-    value, first = (more * logs).sum(axis=0), more / priors
-    diagonal, curvature = np.zeros_like(priors), np.zeros((size, size) if second else (0, 0))
+    size, total = likelihood.size, weights.sum(axis=0) + more.sum(axis=0)
+    share = -(-len(likelihood) // _SHARES) if size > _LARGE else max(1, len(likelihood))
+    parts = list(slices(len(likelihood), 1, share))
+    sums = in_threads(
+        lambda at: _part_sums(likelihood[at], weights[at], priors, second=second), parts
+    )
+    value, first, diagonal, curvature = (sum(each) for each in zip(*sums, strict=True))
+    value, first = value + (more * np.log(priors)).sum(axis=0), first + more / priors
+    return _Point(priors, more, total, value, first, diagonal, curvature)
+
+
+def _part_sums(
+    likelihood: Floats, weights: Floats, priors: Floats, *, second: bool
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of some samples what each adds to value, first, diagonal and curvature."""
+    size = len(priors)
+    value, first, diagonal = (
+        np.zeros(priors.shape[1]),
+        np.zeros(priors.shape),
+        np.zeros(priors.shape),
+    )
+    curvature = np.zeros((size, size) if second else (0, 0))
     for part in slices(len(likelihood), size, IN_CACHE):
         rows, times = likelihood[part], weights[part]
         mixed = rows @ priors
@@ -121,7 +142,7 @@ def _look(
             diagonal += np.square(rows).T @ ratio
             scaled = rows * np.sqrt(ratio.mean(axis=1, keepdims=True))
             curvature += scaled.T @ scaled
-    return _Point(priors, more, total, value, first, diagonal, curvature)
+    return value, first, diagonal, curvature
 
 
 def _newton(here: _Point) -> Floats:
