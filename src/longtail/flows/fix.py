@@ -28,6 +28,7 @@ from longtail.flows.score_sources import (
     scores_in_memory,
 )
 from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
+from longtail.shift import check_only_prior_changed
 
 _Page: TypeAlias = Callable[[FixResult, Path], object]
 
@@ -100,6 +101,7 @@ def fix(
     others = _unlabelled(followers, None if apply is None else rows, source, plan, prior)
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, others)
+    shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
@@ -130,6 +132,7 @@ def fix(
             command=command,
             _scores=scores,
             is_applied_to_validation=is_same,
+            shift=shift,
         )
         return _written(result, folder, output, page)
 
