@@ -64,9 +64,8 @@ def fix(
         train: Training samples of each class, or a file of them or of training labels.
         target: The prior to move to. "source" stays and only calibrates, "estimate" finds the
             prior of `apply`.
-        unlabelled: Scores of samples that follow the target, whose labels are not looked at: what
-            the scores carry is measured on them (`posthoc.MarginalMatching`), and there is no τ.
-            They may be those of `apply`.
+        unlabelled: Scores of samples that follow the target, maybe those of `apply`: what is
+            carried is measured on them, without labels (`posthoc.MarginalMatching`); with no τ.
         output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
             there; what another command wrote there is refused. Rows of files are adjusted a block
             at a time then, and never in memory all at once.
