@@ -7,6 +7,10 @@ The target is the prior that the test part was drawn by: uniform, or for Caltech
 of the whole train part. All is as in `longtail fit`: weight decay, τ and method are chosen on folds
 of the training samples. Test labels only count what is right.
 
+Whether only the prior changed, as `longtail fix` looks for it, is told from halves of the test part
+too: one is the validation samples, balanced or cut to 50 to 2 a class, of the other new samples are
+drawn by other priors; and then by features that shrank.
+
 What self-training is made of was settled on the train part of CIFAR-100 alone: of 500 images a
 class 100 are the test part there, and 400 to 4 are trained on.
 Usage: `python benchmarks/unlabelled.py`, with the data beside the repository; two processes of one
@@ -62,6 +66,14 @@ VARIANTS = {
     "twice the weight decay": {"decay": 2.0},
 }
 DESIGNS = 3
+CHANGES = {  # of the prior, by a Dirichlet distribution, and of the scale of the features
+    "none": (None, 1.0),
+    "prior, Dirichlet 3": (3, 1.0),
+    "prior, Dirichlet 1": (1, 1.0),
+    "features times 0.9": (None, 0.9),
+    "features times 0.8, and prior, Dirichlet 3": (3, 0.8),
+}
+DRAWS = 20
 
 
 def target_of(name, num_classes):
@@ -157,6 +169,31 @@ def variant(train, layer, others, changes):
     return layer, carried
 
 
+def alarms(draw):
+    """Whether a change is told to be more than one of the prior, by kind and validation samples."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", RuntimeWarning)
+    data = long_tailed_set(SETS["CIFAR-100"][0], draw, PATHS)
+    train, test = (tuple(map(torch.from_numpy, data.part(part))) for part in ("train", "test"))
+    carried, random = lt.Prior.of(data.counts), np.random.default_rng(draw)
+    layer = linear_layer(Samples(*train), 100, 3e-3, None)
+    one, other = np.array_split(random.permutation(len(test[1])), 2)
+    tail = np.maximum(lt.data.exponential_counts(50, 100, 25), 2)
+    labels = test[1].numpy()
+    small = np.concatenate([one[labels[one] == k][:n] for k, n in enumerate(tail)])
+    found = {}
+    for kind, (size, scale) in CHANGES.items():
+        shares = np.ones(100) if size is None else random.dirichlet(np.full(100, size))
+        most = np.ceil(50 * shares / shares.max()).astype(int)
+        drawn = np.concatenate([other[labels[other] == k][:n] for k, n in enumerate(most)])
+        new = lt.Scores(layer(scale * test[0][drawn]), carried=carried)
+        for name, held in (("balanced", one), ("long-tailed", small)):
+            validation = lt.Scores(layer(test[0][held]), labels[held], carried=carried)
+            check = lt.shift.check_only_prior_changed(new, validation, seed=draw)
+            found[kind, name] = check.is_doubtful
+    return found
+
+
 def shown(values, sign=""):
     """Mean, and half the 95 % interval of it over splits."""
     reach = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
@@ -189,10 +226,11 @@ def main():
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         done = list(pool.map(run, jobs))
         designs = list(pool.map(design, range(DESIGNS)))
-    say(done, designs, time.perf_counter() - start)
+        told = list(pool.map(alarms, range(DRAWS)))
+    say(done, designs, told, time.perf_counter() - start)
 
 
-def say(done, designs, took):
+def say(done, designs, told, took):
     print(f"""\
 # Unlabelled samples in `longtail fit`
 
@@ -222,6 +260,16 @@ Points over the logit-adjusted layer, on images of the train part of CIFAR-100 a
     for name in VARIANTS:
         cells = (shown([g[name, each] for g in designs], "+") for each in ("others", "batch"))
         print(f"| {name} | {' | '.join(cells)} |")
+    print(f"""
+## Whether only the prior changed
+
+How many of {DRAWS} draws are told to have changed by more than their prior, at a level of 1 %.
+
+| change | balanced validation samples | long-tailed ones |
+|---|---:|---:|""")
+    for kind in CHANGES:
+        cells = (sum(each[kind, name] for each in told) for name in ("balanced", "long-tailed"))
+        print(f"| {kind} | {' | '.join(map(str, cells))} |")
 
 
 if __name__ == "__main__":

@@ -125,6 +125,13 @@ def test_a_class_that_is_never_predicted_is_raised():
     assert np.bincount((logits + offset).argmax(axis=1), minlength=4).min() > 800
 
 
+def test_a_model_that_says_the_same_of_every_sample_carries_what_it_says():
+    logits = np.tile([1.0, 0.0, -1.0], (10, 1))
+    matched = matched_offsets(logits, [1, 1, 1])
+    assert matched.carried.is_close(Prior.from_log([1.0, 0.0, -1.0]), 1e-6)
+    assert np.isfinite(matched.spread).all()
+
+
 def test_many_classes_need_no_matrix(monkeypatch):
     full = matched_offsets(LOGITS, PRIOR)
     monkeypatch.setattr(measure, "MOST_FOR_NEWTON", 3)

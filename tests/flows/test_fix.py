@@ -19,7 +19,7 @@ from longtail.metrics import nll
 from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
 from longtail.report import Footer, page_of, save, scores_page
 from longtail.report.names import ACCURACIES, GROUPS
-from longtail.report.pages.fix import in_words, measured_on
+from longtail.report.pages.fix import in_words, measured_on, shift_in_words
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -91,6 +91,21 @@ def test_what_matching_gains_is_measured_on_folds_that_the_temperature_was_not_f
     assert result.measured == "cross-fitted"
     assert result.after["balanced_accuracy"].value > result.before["balanced_accuracy"].value
     assert page_of(result).sections
+
+
+def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_path):
+    labels = np.random.default_rng(5).choice(4, 2000, p=[0.1, 0.2, 0.3, 0.4])
+    new, duller = (Scores(sample(labels, 6, overconfident=k), carried=PRIOR) for k in (2.0, 0.7))
+    same = fix(validation(), new, target="estimate")
+    assert not same.shift.is_doubtful
+    assert shift_in_words(same) == ""
+    other = fix(validation(), duller, target="estimate")
+    assert other.shift.is_doubtful
+    assert other.fits_worst[0] in shift_in_words(other)
+    assert other.as_json()["only_prior_changed"]["p_value"] == other.shift.p_value
+    paragraphs = [text for section in page_of(other).sections for text in section.paragraphs]
+    assert shift_in_words(other) in paragraphs
+    assert fix(validation()).shift is None
 
 
 def test_unlabelled_samples_may_follow_the_source():

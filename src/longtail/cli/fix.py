@@ -213,6 +213,8 @@ def _show(result: FixResult) -> None:
     shown, judgement = console(), result.judgement
     if judgement is not None and (doubt := warning(judgement.sanity)):
         shown.print(f"{doubt}\n", style="bold")
+    if doubt := text.shift_in_words(result):
+        shown.print(f"{doubt}\n", style="bold")
     for step in text.steps_in_words(result):
         shown.print(f"• {step}")
     if judgement is not None:

@@ -158,13 +158,13 @@ class _Marginals(NamedTuple):
 
     def ratio(self) -> float:
         """Of tr(V) to tr(H)."""
-        return self._trace(self.variance) / self._trace(self.curvature)
+        return max(self._trace(self.variance), 0.0) / self._trace(self.curvature)
 
     @property
     def excess(self) -> tuple[float, float]:
         """By how much |m − h|² exceeds tr(V)/N, and the standard error of that."""
         relative = self.variance / self.prior
-        error = float(np.sqrt(2 * (relative * relative.T).sum())) / self.samples
+        error = float(np.sqrt(2 * max((relative * relative.T).sum(), 0.0))) / self.samples
         square = float((self.residual**2 / self.prior).sum())
         return square - self._trace(self.variance) / self.samples, error
 
@@ -186,7 +186,8 @@ class _Marginals(NamedTuple):
         if noise.ndim == 1:
             squares = (ridge**2 * variance + noise) / (self.curvature + ridge) ** 2
         else:
-            inverse = np.linalg.inv(self.curvature + ridge * np.eye(len(noise)))
+            size = len(noise)  # a curvature of one in the constant direction, which then goes:
+            inverse = np.linalg.inv(self.curvature + ridge * np.eye(size) + 1 / size)
             inverse -= inverse.mean(axis=0)  # the offsets have mean zero
             squares = ((ridge**2 * variance * inverse + inverse @ noise) * inverse).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))

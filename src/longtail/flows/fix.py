@@ -32,6 +32,7 @@ from longtail.flows.score_sources import (
     scores_in_memory,
 )
 from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
+from longtail.shift import check_only_prior_changed
 
 _Page: TypeAlias = Callable[[FixResult, Path], object]
 
@@ -68,9 +69,8 @@ def fix(
         train: Training samples of each class, or a file of them or of training labels.
         target: The prior to move to. "source" stays and only calibrates, "estimate" finds the
             prior of `apply`.
-        unlabelled: Scores of samples that follow the target, whose labels are not looked at: what
-            the scores carry is measured on them (`posthoc.MarginalMatching`), and there is no τ.
-            They may be those of `apply`.
+        unlabelled: Scores of samples that follow the target, maybe those of `apply`: what is
+            carried is measured on them, without labels (`posthoc.MarginalMatching`); with no τ.
         output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
             there; what another command wrote there is refused. Rows of files are adjusted a block
             at a time then, and never in memory all at once.
@@ -105,6 +105,7 @@ def fix(
     others = _unlabelled(followers, None if apply is None else rows, source, plan, prior)
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, others)
+    shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
@@ -135,6 +136,7 @@ def fix(
             command=command,
             _scores=scores,
             is_applied_to_validation=is_same,
+            shift=shift,
         )
         return _written(result, folder, output, page)
 

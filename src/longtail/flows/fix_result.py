@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.measure import class_named
 from longtail.flows.file_names import ADJUSTER, METRICS
 from longtail.flows.judge import Judgement
 from longtail.flows.results import Result, write_json
@@ -18,7 +19,7 @@ from longtail.flows.samples import Integers
 from longtail.metrics import Interval, Sanity
 from longtail.posthoc import AffineAdjuster, StoredAdjusters, save_adjusters
 from longtail.posthoc import TauChoice as TauChoice
-from longtail.shift import PriorEstimate
+from longtail.shift import PriorEstimate, ShiftCheck
 
 # What a comparison of before and after is of, in metrics.json.
 CROSS_FITTED: Final = "cross-fitted"
@@ -63,6 +64,7 @@ class FixResult(Result):
     command: str  # what made it
     _scores: Scores | Path
     is_applied_to_validation: bool = False  # whether the scores to adjust are those fitted on
+    shift: ShiftCheck | None = None  # whether unlabelled scores differ by their prior alone
 
     kind: ClassVar[str] = "fix"
 
@@ -96,6 +98,12 @@ class FixResult(Result):
         """Whether the scores are better than those of no model; None without labels."""
         return None if self.judgement is None else self.judgement.sanity
 
+    @property
+    def fits_worst(self) -> tuple[str, ...]:
+        """The classes that fit a change of the prior alone worst."""
+        worst = () if self.shift is None else self.shift.worst
+        return tuple(class_named(k, self.classes) for k in worst)
+
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""
         moves = (step for step in self.steps if step.name == "LogitAdjustment")
@@ -112,6 +120,9 @@ class FixResult(Result):
         if self.estimate is not None:
             ends = {"low": self.estimate.low, "high": self.estimate.high}
             values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
+        if self.shift is not None:
+            doubt = {"p_value": self.shift.p_value, "fits_worst": list(self.fits_worst)}
+            values["only_prior_changed"] = doubt
         return values | ({} if self.judgement is None else self.judgement.as_json())
 
     def write(self, folder: Path) -> None:

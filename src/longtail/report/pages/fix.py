@@ -60,6 +60,18 @@ def absent_in_words(result: FixResult) -> str:
     return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
 
 
+def shift_in_words(result: FixResult) -> str:
+    """That more than the prior changed, where the unlabelled scores say so; else nothing."""
+    if result.shift is None or not result.shift.is_doubtful:
+        return ""
+    return (
+        "More than the prior seems to have changed in the unlabelled scores: the model is more, or "
+        "less, sure of them than any mixture of the validation samples' classes would make it "
+        f"(chance alone: {result.shift.p_value:.2g}). Then moving the prior is not exact. Fits "
+        f"worst: what is predicted to be {', '.join(result.fits_worst)}."
+    )
+
+
 def steps_in_words(result: FixResult) -> list[str]:
     """What was done, a sentence a step."""
     return [in_words(step) for step in result.steps]
@@ -69,6 +81,7 @@ def _steps(result: FixResult) -> Section:
     sentences = steps_in_words(result)
     if result.estimate is not None:
         sentences.append("The target was estimated from the scores themselves, without labels.")
+    sentences += filter(None, [shift_in_words(result)])
     return Section(
         heading="What was done",
         paragraphs=sentences,

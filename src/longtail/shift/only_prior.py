@@ -1,0 +1,122 @@
+r"""Whether only the prior changed: do new scores fit a mixture of the classes' validation scores?
+
+Moving a prior is exact while p(x|y) stays. Then new scores are distributed as Σ_y q_y F_y, with F_y
+the scores of validation samples of class y. Samples are counted by what is predicted and by how
+sure the model is, in five bins. F is the share of each cell among the validation samples of a
+class, and one sample's worth of what the model says of it; q is fitted to the predictions. Tested
+is how sure the model is: over the bins,
+
+    Σ (new − F q)² / (F q / N + Σ_y q_y² F_y (1 − F_y) / n_y)
+
+beside the same of counts that are drawn from F q and from F. A change after which the model is as
+sure as it should be for some prior is not seen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from longtail.core import Scores
+from longtail.core.arrays import Floats, Indices, as_numpy
+from longtail.core.retarget import prior_offset
+from longtail.core.softmax import softmax
+from longtail.posthoc.validation import Validation, check_validation
+
+_BINS, _STEPS = 5, 100
+_LEVEL = 0.01
+_MOST = 2**21  # numbers of F: beyond 640 classes it would take minutes
+
+
+class ShiftCheck(NamedTuple):
+    """How well new scores fit a change of the prior alone."""
+
+    p_value: float  # how often chance alone fits as badly
+    worst: tuple[int, ...]  # the classes whose predictions fit worst, the worst first
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether more than the prior changed, beyond a chance of one in a hundred."""
+        return self.p_value <= _LEVEL
+
+
+def check_only_prior_changed(
+    scores: Scores, validation: Scores, *, resamples: int = 199, seed: int = 0
+) -> ShiftCheck | None:
+    """Whether scores differ from labelled ones of the same model by their prior alone.
+
+    Both must carry the same prior; the labels of the scores are not looked at. None for so many
+    classes that it would take minutes.
+
+    >>> random = np.random.default_rng(0)
+    >>> labels = random.integers(0, 3, size=2000)
+    >>> logits = 2 * (random.normal(size=(2000, 3)) + np.eye(3)[labels])
+    >>> validation = Scores(logits[:1000], labels[:1000], carried=[1, 1, 1])
+    >>> new = logits[1000:][labels[1000:] < 2]
+    >>> check_only_prior_changed(Scores(new), validation).is_doubtful
+    False
+    >>> check_only_prior_changed(Scores(2 * new), validation).is_doubtful
+    True
+    """
+    labelled, size = check_validation(validation, "a check of the shift"), scores.num_classes
+    if labelled.prior.num_classes != size or not len(scores):
+        raise ValueError(
+            f"the validation scores have {labelled.prior.num_classes} classes, and the new ones "
+            f"are {len(scores)} of {size}; both must be of the same model, and there must be some"
+        )
+    if _BINS * size**2 > _MOST:
+        return None
+    new, old, said = _cells(scores, labelled)
+    counts, total, random = old.sum(axis=0), int(new.sum()), np.random.default_rng(seed)
+    classes = (old + said) / (counts + 1)
+    found, q = _misfit(new, classes, counts)
+    fitted = classes @ q / (classes @ q).sum()
+    beyond = 0
+    for _ in range(resamples):
+        drawn = random.multinomial(counts, (classes / classes.sum(axis=0)).T).T
+        again = random.multinomial(total, fitted), (drawn + said) / (counts + 1), counts
+        beyond += _misfit(*again)[0] >= found
+    by_class = _squares(new / total, classes, counts, total, q).reshape(size, _BINS).sum(axis=1)
+    worst = np.argsort(-by_class)[:3].tolist()
+    return ShiftCheck((1 + beyond) / (1 + resamples), tuple(worst))
+
+
+def _cells(scores: Scores, labelled: Validation) -> tuple[Indices, Indices, Floats]:
+    """New samples in each cell, labelled ones by label too, and the shares the model says.
+
+    The cells of a predicted class stand together.
+    """
+    logits, size = labelled.logits, labelled.prior.num_classes
+    both = [softmax(rows) for rows in (logits, as_numpy(scores.logits))]
+    tops = [probs.max(axis=1) for probs in both]
+    cuts = np.quantile(np.concatenate(tops), np.arange(1, _BINS) / _BINS)
+    at, new_at = (
+        probs.argmax(axis=1) * _BINS + np.searchsorted(cuts, top)
+        for probs, top in zip(both, tops, strict=True)
+    )
+    old = np.bincount(at * size + labelled.labels, minlength=_BINS * size**2)
+    # Under the samples' own prior; where it rules a class out nothing is said of it.
+    own = softmax(logits + prior_offset(labelled.carried, labelled.prior))
+    sums = [np.bincount(at, column, minlength=_BINS * size) for column in own.T]
+    said = np.stack(sums, axis=1) + np.finfo(np.float64).tiny
+    return np.bincount(new_at, minlength=_BINS * size), old.reshape(-1, size), said / said.sum(0)
+
+
+def _misfit(new: Indices, classes: Floats, counts: Indices) -> tuple[float, Floats]:
+    """How badly the bins fit, with the q that fits the predictions best."""
+    total, size = int(new.sum()), classes.shape[1]
+    cells, shares = classes.reshape(size, _BINS, size), (new / new.sum()).reshape(size, _BINS)
+    predicted, told, q = cells.sum(axis=1), shares.sum(axis=1), np.full(size, 1 / size)
+    for _ in range(_STEPS):  # EM
+        fitted = np.maximum(predicted @ q, np.finfo(np.float64).tiny)
+        q = q * (predicted.T @ (told / fitted))
+    bins = _squares(shares.sum(axis=0), cells.sum(axis=0), counts, total, q)
+    return float(bins.sum()), q
+
+
+def _squares(share: Floats, classes: Floats, counts: Indices, total: int, q: Floats) -> Floats:
+    """The square of each difference, divided by its variance."""
+    fitted = classes @ q
+    noise = (classes * (1 - classes) / (counts + 1)) @ q**2
+    return np.asarray((share - fitted) ** 2 / ((fitted + 1 / total) / total + noise))

@@ -1,0 +1,97 @@
+"""Whether only the prior changed: no alarm for changes of the prior, one for others."""
+
+import numpy as np
+import pytest
+
+from longtail import Prior, Scores
+from longtail.posthoc.validation import check_validation
+from longtail.shift import check_only_prior_changed
+from longtail.shift.only_prior import _cells, _misfit
+
+C = 6
+TAIL = np.array([400, 200, 100, 50, 25, 12])
+
+
+def scores_of(seed, counts, sharper=1.0, changed=None):
+    """Scores that carry the uniform prior; of a changed class, points nearer to the others."""
+    random = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(C), counts)
+    means = 2.0 * np.eye(C)[labels]
+    if changed is not None:
+        means[labels == changed] *= 0.3
+    return Scores(
+        sharper * 2.0 * (means + random.normal(size=means.shape)), labels, carried=[1] * C
+    )
+
+
+@pytest.mark.parametrize("counts", [[150] * C, TAIL], ids=["balanced", "long-tailed"])
+def test_changes_of_the_prior_alone_are_no_alarm(counts):
+    alarms = 0
+    for seed in range(40):
+        share = np.random.default_rng(seed).dirichlet(np.ones(C))
+        new = scores_of(1000 + seed, np.random.default_rng(seed).multinomial(1500, share))
+        check = check_only_prior_changed(new, scores_of(seed, counts), resamples=99, seed=seed)
+        alarms += check.is_doubtful
+    assert alarms <= 3  # of 40, at a level of 1 %
+
+
+@pytest.mark.parametrize("sharper", [0.7, 1.4])
+def test_a_model_that_is_more_or_less_sure_of_new_samples_is_told(sharper):
+    validation = scores_of(0, [150] * C)
+    for seed in range(1, 6):
+        new = scores_of(seed, TAIL, sharper)
+        assert check_only_prior_changed(new, validation, resamples=99).is_doubtful
+
+
+def test_a_class_that_looks_different_is_among_the_worst():
+    validation = scores_of(0, [1000] * C)
+    check = check_only_prior_changed(scores_of(1, [1000] * C, changed=2), validation)
+    assert check.is_doubtful
+    assert check.worst[0] == 2
+
+
+def test_labels_of_the_new_samples_are_not_looked_at():
+    validation, new = scores_of(0, [100] * C), scores_of(1, TAIL)
+    bare = Scores(new.logits, carried=[1] * C)
+    assert check_only_prior_changed(new, validation) == check_only_prior_changed(bare, validation)
+
+
+def test_counts_and_misfit_are_what_loops_give():
+    validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
+    counted, old, said = _cells(new, check_validation(validation, "this"))
+    tops = [each.probs().max(axis=1) for each in (validation, new)]
+    cuts = np.quantile(np.concatenate(tops), [0.2, 0.4, 0.6, 0.8])
+    expected = np.zeros(5 * C)
+    for row in new.probs():
+        expected[5 * row.argmax() + sum(row.max() > cut for cut in cuts)] += 1
+    np.testing.assert_array_equal(counted, expected)
+    assert old.sum(axis=0).tolist() == [20] * C
+    np.testing.assert_allclose(said.sum(axis=0), 1.0)
+    classes, counts = (old + said) / 21, old.sum(axis=0)
+    total, q = _misfit(counted, classes, counts)
+    naive = 0.0
+    for bin in range(5):
+        of_bin = [sum(classes[5 * k + bin, y] for k in range(C)) for y in range(C)]
+        fitted = sum(q[y] * of_bin[y] for y in range(C))
+        noise = sum(q[y] ** 2 * of_bin[y] * (1 - of_bin[y]) / 21 for y in range(C))
+        share = sum(counted[5 * k + bin] for k in range(C)) / counted.sum()
+        variance = (fitted + 1 / counted.sum()) / counted.sum() + noise
+        naive += (share - fitted) ** 2 / variance
+    assert total == pytest.approx(naive)
+    np.testing.assert_allclose(q.sum(), 1.0)
+
+
+def test_a_class_without_validation_samples_is_no_alarm_by_itself():
+    validation = scores_of(0, [100, 100, 100, 100, 100, 0])
+    check = check_only_prior_changed(scores_of(1, [100, 100, 100, 100, 100, 5]), validation)
+    assert not check.is_doubtful
+
+
+def test_too_many_classes_and_wrong_scores():
+    validation = scores_of(0, [20] * C)
+    many = Scores(np.eye(2, 700) - 1.0, labels=[0, 1], carried=Prior.uniform(700))
+    assert check_only_prior_changed(many, many) is None
+    with pytest.raises(ValueError, match=r"6 classes.*of 700"):
+        check_only_prior_changed(many, validation)
+    with pytest.raises(ValueError, match="0 of 6"):
+        check_only_prior_changed(validation.take(np.arange(0)), validation)
