@@ -75,6 +75,9 @@ bench: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tau_shrinkage.py | tee results/tau_shrinkage.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py | tee results/coverage.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/report_size.py | tee results/report_size.md
+	$(BIN)/pip install -q --no-deps --target $(VENV)/abstention abstention
+	$(BIN)/python benchmarks/scores_speed.py --abstention $(VENV)/abstention \
+		| tee results/scores_speed.md
 
 bench-heads: $(VENV)/.installed-dev
 	@echo "== Comparing all heads on real features; the table goes to results/"

@@ -79,21 +79,20 @@ def draw(samples=100_000):
 
 def em_rows():
     """The rows of EM, and a sentence on how far off each stops."""
-    import longtail as lt
+    from longtail.core.draws import Draws
+    from longtail.core.softmax import softmax
+    from longtail.shift.em import plain_em
 
     logits = draw()
-    scores = lt.Scores(logits, carried=np.ones(CLASSES))
 
     def ours(resamples, pseudo_count=0.0):
-        return lambda: lt.shift.estimate_prior(
-            scores, resamples=resamples, pseudo_count=pseudo_count
-        )
+        return lambda: plain_em(logits, pseudo_count, resamples, Draws(0))
 
     try:
         from abstention.label_shift import EMImbalanceAdapter
     except ImportError:
         return "The package `abstention` is not there: say where it is to compare EM with it."
-    probs, uniform = scores.probs().astype(np.float64), np.full((2, CLASSES), 1 / CLASSES)
+    probs, uniform = softmax(logits.astype(np.float64)), np.full((2, CLASSES), 1 / CLASSES)
     fit = [ours(0), ours(50, 1.0), lambda: EMImbalanceAdapter()(probs, uniform)]
     alone, again, theirs = medians(*fit, repetitions=3)
     row(f"EM, {len(logits):,} × {CLASSES}", alone, "abstention, one fit", theirs, "≥ 5")

@@ -178,6 +178,23 @@ def test_of_a_huge_set_some_are_fitted_on_and_all_are_counted(tmp_path, monkeypa
         assert after == pytest.approx(whole.after["balanced_accuracy"].value, abs=0.05)
 
 
+def test_what_is_adjusted_is_read_once_and_its_page_shows_a_part(tmp_path, monkeypatch):
+    others = validation(2000, seed=5)
+    table, reads = saved(others, tmp_path / "others.safetensors"), []
+    blocks = type(table).blocks
+    monkeypatch.setattr(type(table), "blocks", lambda self: reads.append(self) or blocks(self))
+    whole = fix(validation(), table, output=tmp_path / "whole")
+    monkeypatch.setattr("longtail.flows.fix.MOST_SHOWN", 4 * 400)
+    part = fix(validation(), table, output=tmp_path / "part")
+    assert len(reads) == 2
+    assert whole.judgement.samples.before.logits.tolist() == others.logits.tolist()
+    shown = part.judgement.samples.before
+    assert 390 < len(shown) <= 400
+    assert {*map(tuple, shown.logits.tolist())} <= {*map(tuple, others.logits.tolist())}
+    assert part.judgement.as_json() == whole.judgement.as_json()
+    np.testing.assert_array_equal(part.scores.logits, whole.scores.logits)
+
+
 def test_a_huge_set_keeps_the_small_classes_whole(monkeypatch):
     monkeypatch.setattr(score_sources, "MOST_NUMBERS", 4 * 100)
     labels = np.array([0] * 500 + [1] * 80 + [2] * 10 + [3])

@@ -30,7 +30,7 @@ CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
 # And those that a page on scores is drawn from, beside sums of all of them.
-MOST_SHOWN = 2**24
+MOST_SHOWN = 2**23
 # Rows that tell whether samples are the same, and how alike their scores must be.
 _LOOKED_AT, _DIGITS = 1000, 0.01
 

@@ -34,9 +34,8 @@ class Terms(NamedTuple):
 
 def bin_of(probs: Floats, bins: int = BINS) -> Indices:
     """The number from 0 of each probability's bin of equal width (lo, hi]; 0 is in the first."""
-    at = np.ceil(probs * bins).astype(np.int64) - 1
-    # k/bins is the double nearest to the edge, which a product is not: one off at the most.
-    at += probs > (at + 1) / bins
+    at = (probs * bins).astype(np.int64)
+    # k/bins is the double nearest to the edge; what is at or next below it may be one too high.
     at -= probs <= at / bins
     return np.clip(at, 0, bins - 1)
 
