@@ -37,6 +37,7 @@ RANDOM = [*(("permuted", r) for r in (50, 10, 2)), *(("Dirichlet", a) for a in (
 METHODS = ("estimated", "with features", "plain EM", "calibrated EM", "BBSE", "RLLS")
 OURS = ("estimated", "with features")
 HIDDEN, EPOCHS, BATCH = 512, 15, 128
+KNOWN = []  # what processes look at
 
 
 @dataclass(frozen=True)
@@ -197,16 +198,17 @@ def try_case(scores, found):
     )
 
 
-def try_all(shifts, seeds, *known):
-    """By shift its cases; shifts are shared out among processes."""
-    prepared = prepare(known[1], CLASSES)
+def try_all(shifts, seeds, *known, methods=estimates):
+    """By shift its cases; shifts are shared out among processes, which inherit what is known."""
+    KNOWN[:] = [prepare(known[1], CLASSES), *known, methods]
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
-        found = [pool.submit(try_shift, shift, seeds, prepared, *known) for shift in shifts]
+        found = [pool.submit(try_shift, shift, seeds) for shift in shifts]
         return {shift: each.result() for shift, each in zip(shifts, found, strict=True)}
 
 
-def try_shift(shift, seeds, prepared, test, validation, near, known_near, methods=estimates):
+def try_shift(shift, seeds):
     torch.set_num_threads(1)
+    prepared, test, validation, near, known_near, methods = KNOWN
     labels, counts = test.labels.numpy(), test.counts.numpy()
     cases = []
     for seed in range(seeds):
@@ -385,7 +387,7 @@ logarithm, the median of the classes.""")
     for decay in WEIGHT_DECAYS:
         if decay != best:
             other = (test[decay], validation[decay], data.test, data.train)
-            others = try_all(SHIFTS, SEEDS, *other, only_ours)
+            others = try_all(SHIFTS, SEEDS, *other, methods=only_ours)
             least = min(case.gain for draws in others.values() for case in draws)
             summary(others, f"weight decay {decay:g} (known prior at worst {least:+.2f} points)")
 
