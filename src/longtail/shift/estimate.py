@@ -11,6 +11,7 @@ from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Array, Floats, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.numbers import check_choice, check_number, check_whole
+from longtail.core.threads import one_blas_thread
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.validation import Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
@@ -37,6 +38,7 @@ class PriorEstimate:
     effective_samples: float | None  # that validation is worth where labels follow the estimate
 
 
+@one_blas_thread()
 def estimate_prior(
     scores: Scores,
     method: Method = "em",
