@@ -15,7 +15,7 @@ import numpy as np
 from longtail.core.arrays import Indices, Numbers, as_numpy
 
 BLOCK = 2**22  # numbers: 32 MB in float64
-IN_CACHE = 2**16  # numbers that the next look at them still finds there
+IN_CACHE = 2**17  # numbers that the next look at them still finds there
 
 
 def slices(num_rows: int, row_size: int, numbers: int = BLOCK) -> Iterator[slice]:

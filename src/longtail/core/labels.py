@@ -62,7 +62,8 @@ def class_counts(labels: ArrayLike, num_classes: int) -> Any:
 def positions_by_class(labels: Indices, num_classes: int) -> list[Any]:
     """The positions of each class in order, by one sort: thousands of classes cost no more."""
     ends = np.cumsum(np.bincount(labels, minlength=num_classes))
-    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
+    narrow = labels.astype(np.min_scalar_type(num_classes))  # which are sorted by their digits
+    return np.split(np.argsort(narrow, kind="stable"), ends[:-1])
 
 
 def check_counts(counts: object, num_classes: int | None = None) -> Indices:

@@ -24,7 +24,7 @@ from longtail.core import Prior, measure_carried
 from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.retarget import prior_offset
-from longtail.flows.samples import BeforeAfter, Integers
+from longtail.flows.samples import BeforeAfter, Integers, some_of_each_class
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import chi_square_quantile
 
@@ -128,6 +128,9 @@ def estimated_prior(samples: BeforeAfter) -> PriorEstimate | str:
     if validation is not None and validation.carried is None:
         same = before.carried
         validation = None if same is None else replace(validation, carried=same)
+    if validation is not None:
+        some = some_of_each_class(as_numpy(validation.labels), validation.num_classes)
+        validation = validation.take(some)
     try:
         return estimate_prior(before.take(samples.some), validation=validation)
     except (ValueError, RuntimeError) as error:

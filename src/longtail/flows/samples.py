@@ -18,7 +18,7 @@ from longtail.group_edges import DEFAULT_EDGES
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
-_FITTED_ON = 2**22  # numbers that a fit for the page looks at: a second or two
+_FITTED_ON = 2**20  # numbers that a fit for the page looks at: a second or two
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -230,10 +230,14 @@ class BeforeAfter:
     @cached_property
     def some(self) -> Integers:
         """Which samples a fit for the page looks at: all, or the same share of each class."""
-        most = max(_FITTED_ON // self.num_classes, 2 * self.num_classes)
-        if len(self.labels) <= most:
-            return np.arange(len(self.labels))
-        # The same share of every class, so that their frequencies stay, but two of each at least.
-        share = np.ceil(most / len(self.labels) * self.label_counts).astype(np.int64)
-        kept = np.minimum(np.maximum(share, 2), self.label_counts)
-        return np.sort(as_numpy(long_tailed_subset(self.labels, kept)))
+        return some_of_each_class(self.labels, self.num_classes)
+
+
+def some_of_each_class(labels: Integers, num_classes: int) -> Integers:
+    """Positions of all samples, or of the same share of each class, but two of each at least."""
+    most = max(_FITTED_ON // num_classes, 2 * num_classes)
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    counts = np.bincount(labels, minlength=num_classes)
+    share = np.ceil(most / len(labels) * counts).astype(np.int64)
+    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(np.maximum(share, 2), counts))))

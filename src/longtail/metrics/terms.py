@@ -86,8 +86,8 @@ def _part_sums(
             brier[part] = (squares @ ones - own_exp**2) / total**2 + (1 - own[part]) ** 2
             column += (weights[part] / total) @ e
             high = np.flatnonzero(e > (least * total)[:, None])
-            row, chosen = np.divmod(high, classes)
-            above.append((chosen, e.ravel()[high] / total[row], weights[part][row]))
+            row = high // classes
+            above.append((high - row * classes, e.ravel()[high] / total[row], weights[part][row]))
     if not whole:
         terms = Terms(predictions == labels, nll, np.full(size, np.nan), confidence)
         return terms, predictions, np.full((classes, bins), np.nan)

@@ -12,6 +12,7 @@ from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as
 from longtail.core.draws import Draws
 from longtail.core.neighbours import nearest
 from longtail.core.numbers import check_choice, check_number
+from longtail.core.threads import one_blas_thread
 from longtail.posthoc import Calibrator
 from longtail.posthoc.validation import effective_samples
 from longtail.shift import em
@@ -49,6 +50,7 @@ class PriorEstimate:
     effective_samples: float | None = None  # that validation is worth where labels follow the prior
 
 
+@one_blas_thread()
 def estimate_prior(
     scores: Scores,
     method: Method = "em",
@@ -123,6 +125,7 @@ def estimate_prior(
     return _told(scores, samples, method, raw, checked)
 
 
+@one_blas_thread()
 def estimate_prepared(
     scores: Scores,
     validation: Prepared,

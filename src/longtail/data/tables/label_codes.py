@@ -60,7 +60,11 @@ class LabelCodes:
                 f"got {labels.dtype}; convert them, for example with .astype('int64')"
             )
         check_memory(LABEL_BYTES * labels.size, where)
-        values, codes = np.unique(labels, return_inverse=True)
+        if labels.dtype.kind in "iu" and labels.size and 0 <= labels.min() <= labels.max() < 2**20:
+            used = np.bincount(labels.astype(np.int64)) > 0  # small numbers need no sorting
+            values, codes = np.flatnonzero(used), (np.cumsum(used) - 1)[labels]
+        else:
+            values, codes = np.unique(labels, return_inverse=True)
         return cls(as_names(values, where), codes.astype(np.int64), labels.dtype.kind in "iu")
 
     def counts(self) -> dict[str, int]:
