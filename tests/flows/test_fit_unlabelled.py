@@ -10,7 +10,7 @@ from longtail.core.neighbours import nearest
 from longtail.data import Features, pack_features, read_feature_rows
 from longtail.engine import fit_linear
 from longtail.flows.fit_samples import Samples, linear_layer
-from longtail.flows.fit_unlabelled import Unlabelled, matched, self_trained
+from longtail.flows.fit_unlabelled import Unlabelled, is_worth, matched, self_trained
 from longtail.losses import CrossEntropy
 from longtail.posthoc import MarginalMatching
 from longtail.report import page_of
@@ -101,6 +101,18 @@ def test_they_are_not_chosen_where_folds_say_that_they_do_harm():
     result = fit(*TRAIN, unlabelled=misled, methods=METHODS, folds=3)
     assert result.best.name in ("linear", "adjusted")
     assert "no method that learns from them is better" in learned(result)
+
+
+def test_they_must_gain_more_than_a_standard_error():
+    labels, before = torch.arange(400) % 2, np.arange(400) % 5 > 0
+    swapped = before.copy()  # as many right as before, but others
+    swapped[[0, 5, 11, 12]] = ~before[[0, 5, 11, 12]]
+    for gained, worth in ((0, False), (1, False), (8, True)):
+        after = swapped.copy()
+        after[np.flatnonzero(~swapped)[-gained:]] |= gained > 0
+        difference = after.astype(float) - before
+        assert (difference.mean() > difference.std() / 20) == worth  # one of the 400 samples
+        assert is_worth(before, after, labels, Prior.uniform(2)) is worth
 
 
 def test_without_them_nothing_is_said_and_methods_that_need_them_are_refused():

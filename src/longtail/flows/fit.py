@@ -22,11 +22,11 @@ from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
 from longtail.data import Features
 from longtail.flows import file_names, fit_methods, fit_samples
-from longtail.flows.fit_methods import METHODS, Aim
+from longtail.flows.fit_methods import METHODS, UNLABELLED, Aim
 from longtail.flows.fit_problem import Problem, prepared
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, Labelled
-from longtail.flows.fit_unlabelled import unlabelled_features
+from longtail.flows.fit_unlabelled import is_worth, unlabelled_features
 from longtail.flows.results import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
@@ -171,9 +171,16 @@ def _ranked(
         assert value is not None  # there are validation samples
         return value if criterion == "nll" else -value
 
-    ranked = sorted(fitted, key=rank)
+    ranked, labels, target = sorted(fitted, key=rank), problem.labels, problem.aim.target
+    plain = next((each for each in ranked if each.name not in UNLABELLED), ranked[0])
+    before, after = plain.validation.right, ranked[0].validation.right
+    if (
+        plain is not ranked[0]
+        and criterion != "nll"
+        and not is_worth(before, after, labels, target)
+    ):
+        ranked = [plain, *(each for each in ranked if each is not plain)]
     linear = fitted[0] if fitted[0].name == "linear" else None
-    labels, target = problem.labels, problem.aim.target
 
     def gain(before: _Fitted | None, after: _Fitted) -> Interval:
         if before is None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -24,7 +26,11 @@ from longtail.core.neighbours import Neighbours, nearest
 from longtail.data import Features, read_feature_rows
 from longtail.engine import FeatureRows
 from longtail.flows.fit_samples import LOOKED_AT, FeaturesLike, Samples, linear_layer
+from longtail.metrics import paired_gain
 from longtail.posthoc import MarginalMatching, PCSoftmax, fold
+from longtail.stats import NORMAL
+
+Right: TypeAlias = npt.NDArray[np.bool_]  # which samples a method is right on
 
 _ROUNDS = 3
 _TOLERANCE = 1e-4  # labels that are guessed need no more
@@ -90,3 +96,15 @@ def self_trained(
         layer = linear_layer(both, num_classes, decay, layer, _TOLERANCE)
         carried = Prior.from_labels(both.labels, num_classes)
     return fold(layer, PCSoftmax(unlabelled.prior), carried=carried)
+
+
+def is_worth(before: Right, after: Right, labels: Tensor, target: Prior) -> bool:
+    """Whether a method gains on the same samples by more than a standard error.
+
+    Methods that learn from unlabelled samples trust in more, that these follow the target; so they
+    are preferred only if they are better by more than chance often gives.
+    """
+    gain = paired_gain(before, after, labels, target)
+    if gain.value is None or gain.low is None or gain.high is None:
+        return False
+    return gain.value > (gain.high - gain.low) / (2 * NORMAL)

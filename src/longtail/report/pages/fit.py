@@ -124,7 +124,10 @@ def learned(result: FitResult) -> str:
     plain = result.best_without_unlabelled
     if not result.unlabelled or plain is None:
         return ""
-    outcome = "no method that learns from them is better on validation samples than one without"
+    outcome = (
+        "no method that learns from them is better on validation samples than the best without, by "
+        "more than a standard error"
+    )
     if plain is not result.best:
         outcome = (
             f"with them the best gains {points_with_interval(plain.behind)} points over the best "
