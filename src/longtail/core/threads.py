@@ -12,7 +12,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
-from numpy.linalg import _umath_linalg
+from numpy import linalg
 
 _MOST_THREADS = 4  # more wait for memory
 _Result = TypeVar("_Result")
@@ -68,8 +68,11 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _thread_number() -> tuple[Callable[[], int], Callable[[int], Any]] | None:
     """What reads and what sets how many threads OpenBLAS takes; None where NumPy has another."""
+    linked = getattr(getattr(linalg, "_umath_linalg", None), "__file__", None)
+    if linked is None:
+        return None
     try:
-        library = ctypes.CDLL(_umath_linalg.__file__)
+        library = ctypes.CDLL(linked)
     except OSError:
         return None
     for prefix in ("scipy_openblas", "openblas"):
