@@ -28,7 +28,7 @@ import numpy as np
 import stream_scores
 
 CLASSES = 100
-REPETITIONS = 5
+REPETITIONS = 9
 RUNS_OF_FIX = 3
 BLOCK = 40_000  # rows of the plain loop: 16 MB
 
