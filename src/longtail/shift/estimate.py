@@ -260,7 +260,8 @@ def _interval(estimate: em.RawEstimate, scores: Scores) -> tuple[Array | None, A
     """Normal on the logarithmic scale, which keeps it above 0."""
     if estimate.spread is None:
         return None, None
-    factor, probs = np.exp(NORMAL * estimate.spread), estimate.prior.probs
+    # A factor of e¹⁰⁰ is any: few samples may leave all of it open.
+    factor, probs = np.exp(np.minimum(NORMAL * estimate.spread, 100.0)), estimate.prior.probs
     ends = probs / factor, np.minimum(probs * factor, 1.0)
     low, high = (to_kind(end, scores.logits) for end in ends)
     return low, high
