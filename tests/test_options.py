@@ -87,6 +87,7 @@ MAKERS = {
     "posthoc.LogitAdjustment": partial(posthoc.LogitAdjustment, COUNTS),
     "posthoc.WeightNormalization": partial(posthoc.WeightNormalization, [1.0, 2.0]),
     "shift.estimate_prior": partial(shift.estimate_prior, SCORES),
+    "shift.check_only_prior_changed": partial(shift.check_only_prior_changed, SCORES, SCORES),
     "shift.StreamingPrior": partial(shift.StreamingPrior, 4),
     "shot_groups": partial(shot_groups, COUNTS),
     "metrics.ece": partial(metrics.ece, LOGITS, LABELS),

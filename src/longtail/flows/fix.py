@@ -22,15 +22,7 @@ from longtail.flows.fix_steps import Plan, tau_of
 from longtail.flows.judge import Judgement
 from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
-from longtail.flows.score_sources import (
-    MOST_SHOWN,
-    Source,
-    SourceLike,
-    TrainLike,
-    name_of,
-    rows_to_fit_on,
-    scores_in_memory,
-)
+from longtail.flows.score_sources import MOST_SHOWN, Source, SourceLike, TrainLike, name_of
 from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
 from longtail.shift import check_only_prior_changed
 
@@ -98,8 +90,8 @@ def fix(
     plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
     counts = score_sources.counts_of(train, source)
     prior = _prior_of_both(source, rows, carried, train, counts, zeros)
-    some = rows_to_fit_on(source, seed)
-    labelled = scores_in_memory(source, prior, counts, some)
+    some = score_sources.rows_to_fit_on(source, seed)
+    labelled = score_sources.scores_in_memory(source, prior, counts, some)
     # Fit: calibration, target and move, on the validation scores.
     followers = None if unlabelled is None else score_sources.as_source(unlabelled)
     others = _unlabelled(followers, None if apply is None else rows, source, plan, prior)
@@ -215,7 +207,9 @@ def _applied(
     """The adjusted rows, and if they are to be judged before and after, counted on the way."""
     sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
     path = None if folder is None else folder / SCORES
-    shown = rows_to_fit_on(rows, move.seed, MOST_SHOWN) if is_judged else np.zeros(0, np.int64)
+    shown = np.zeros(0, np.int64)
+    if is_judged:
+        shown = score_sources.rows_to_fit_on(rows, move.seed, MOST_SHOWN)
     scores, before = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress, shown)
     if sums is None:
         return scores, None

@@ -20,6 +20,7 @@ import numpy as np
 
 from longtail.core import Scores
 from longtail.core.arrays import Floats, Indices, as_numpy
+from longtail.core.numbers import check_whole
 from longtail.core.retarget import prior_offset
 from longtail.core.softmax import softmax
 from longtail.posthoc.validation import Validation, check_validation
@@ -59,6 +60,7 @@ def check_only_prior_changed(
     >>> check_only_prior_changed(Scores(2 * new), validation).is_doubtful
     True
     """
+    check_whole(resamples, "resamples", least=1)
     labelled, size = check_validation(validation, "a check of the shift"), scores.num_classes
     if labelled.prior.num_classes != size or not len(scores):
         raise ValueError(
@@ -68,7 +70,11 @@ def check_only_prior_changed(
     if _BINS * size**2 > _MOST:
         return None
     new, old, said = _cells(scores, labelled)
-    counts, total, random = old.sum(axis=0), int(new.sum()), np.random.default_rng(seed)
+    counts, total, random = (
+        old.sum(axis=0),
+        int(new.sum()),
+        np.random.default_rng(check_whole(seed, "seed", least=0)),
+    )
     classes = (old + said) / (counts + 1)
     found, q = _misfit(new, classes, counts)
     fitted = classes @ q / (classes @ q).sum()
