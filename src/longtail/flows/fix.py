@@ -207,7 +207,7 @@ def _applied(
     """The adjusted rows, and if they are to be judged before and after, counted on the way."""
     sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
     path = None if folder is None else folder / SCORES
-    shown = np.zeros(0, np.int64)
+    shown: Integers | None = np.zeros(0, np.int64)
     if is_judged:
         shown = score_sources.rows_to_fit_on(rows, move.seed, MOST_SHOWN)
     scores, before = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress, shown)
