@@ -8,6 +8,8 @@ import torch
 
 from longtail import Prior, Scores, UnknownPriorError
 from longtail.shift import estimate_prior
+from longtail.shift.estimate import estimate_prepared
+from longtail.shift.prepared import prepare
 from longtail.shift.simulated import COUNTING
 
 COUNTS = [60, 30, 10]
@@ -273,3 +275,14 @@ def test_scores_of_unknown_prior_are_refused_with_the_remedy():
         estimate_prior(Scores(LOGITS))
     with pytest.raises(UnknownPriorError, match=r"validation scores.*no known prior"):
         estimate_prior(GOOD, validation=replace(KNOWN, carried=None))
+
+
+def test_validation_scores_that_are_made_ready_once_serve_any_number_of_estimates(gaussian_scores):
+    validation = gaussian_scores(COUNTS, 300, 1)
+    ready = prepare(validation, 3)
+    for seed, number in ((2, 150), (3, 150), (4, 90)):
+        scores = gaussian_scores([1, 1, 4], number, seed)
+        found, afresh = estimate_prepared(scores, ready), estimate_prior(scores, "em", validation)
+        assert found.prior == afresh.prior
+        np.testing.assert_array_equal(found.low, afresh.low)
+    assert len(ready.relied) == 2  # once for each number of samples

@@ -143,7 +143,10 @@ def estimate_prepared(
         share = best_share(held_out, features[1], shifts)
         near = nearest(features[0])
         samples = samples._with(logits=near.smoothed(as_numpy(samples.logits), share))
-    relied = reliance(held_out, log_counts, shifts)
+    key = len(scores), seed, log_counts.tobytes()
+    if key not in validation.relied:
+        validation.relied[key] = reliance(held_out, log_counts, shifts)
+    relied = validation.relied[key]
     likelihood = em.likelihoods(as_numpy(samples.logits))
     trend, slope = trend_along(likelihood, np.ones(len(scores)), log_counts)
     once = np.ones((len(scores), 1))

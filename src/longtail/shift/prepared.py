@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from longtail.core.arrays import Array, as_numpy
 from longtail.data import stratified_folds
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.validation import Validation, check_validation
+from longtail.shift.simulated import Reliance
 
 _FOLDS = 5  # of validation samples, each calibrated by what was fitted on the others
 
@@ -23,6 +24,8 @@ class Prepared:
     calibrated: Validation
     held_out: Validation  # each calibrated by what was fitted on the other folds
     counts: Array | None  # of the training set, if the scores say so
+    # What is found out once for estimates from as many samples.
+    relied: dict[tuple[int, int, bytes], Reliance] = field(default_factory=dict)
 
 
 def prepare(validation: Scores, num_classes: int, calibrate: bool = True) -> Prepared:
