@@ -12,6 +12,7 @@ from longtail.data import (
     long_tailed_subset,
     shifted_subset,
 )
+from longtail.data.subsets import capped_subset
 
 SHIFTED_SIZES = {
     "CIFAR-100": (100, 100, {50: 2_486, 25: 2_956, 10: 3_876, 5: 4_932, 2: 7_166}),
@@ -172,3 +173,13 @@ def test_positions_come_back_as_the_kind_the_labels_came_in(subset):
     assert isinstance(from_torch, torch.Tensor)
     assert from_numpy.dtype == np.int64
     assert from_numpy.tolist() == from_torch.tolist() == subset([0, 1, 0, 1]).tolist()
+
+
+@pytest.mark.parametrize(("most", "kept"), [(20, None), (13, [5, 5, 2, 1]), (2, [1, 1, 1, 1])])
+def test_large_classes_give_up_samples_first_and_none_is_lost(most, kept):
+    labels = np.repeat(np.arange(4), [9, 6, 2, 1])
+    some = capped_subset(labels, 4, most)
+    assert (some is None) == (kept is None)
+    if some is not None:
+        assert np.bincount(labels[some]).tolist() == kept
+        assert (np.diff(some) > 0).all()

@@ -44,14 +44,11 @@ def test_a_class_without_validation_samples_is_in_none(gaussian_scores):
 
 def test_of_large_classes_some_are_drawn_from_and_of_small_ones_all(gaussian_scores, monkeypatch):
     validation = labelled(gaussian_scores, number=1000)
-    monkeypatch.setattr(simulated, "_MOST_ROWS", 300 * 6)
-    kept = simulated._kept(validation)
-    assert len(kept) <= 300
-    counts, all_of_them = (
-        np.bincount(labels, minlength=6) for labels in (validation.labels[kept], validation.labels)
-    )
-    limit = counts.max()
-    np.testing.assert_array_equal(counts, np.minimum(all_of_them, limit))
+    monkeypatch.setattr(simulated, "_MOST_NUMBERS", 300 * 6)
+    drawn = validation.labels[simulated_shifts(validation, 20_000, Draws(0)).rows]
+    counts, whole = (np.bincount(labels, minlength=6) for labels in (drawn, validation.labels))
+    assert counts.sum() <= 300
+    np.testing.assert_array_equal(counts, np.minimum(whole, counts.max()))
 
 
 def test_samples_of_a_model_that_is_wrong_count_for_less(gaussian_scores):

@@ -1,7 +1,7 @@
 """Threads of our own over parts of rows, each with NumPy's matrix products on one thread.
 
 OpenBLAS, which NumPy's wheels come with, lets its threads spin until all are done. On cores that
-others use too, products of blocks that fit the cache took thirty times as long as on one thread.
+others use too, products of blocks that fit the cache take many times as long as on one thread.
 """
 
 import ctypes

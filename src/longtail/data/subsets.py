@@ -10,6 +10,7 @@ rounded down, where rank 0 has the most training samples and N is the largest nu
 every class has enough samples. (The paper prints the exponent over C; its code and sizes are this.)
 """
 
+from bisect import bisect_right
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -47,6 +48,21 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
         stream.shuffle(positions)
     kept: Array = to_kind(_first(asked, by_class), labels)
     return kept
+
+
+def capped_subset(labels: Indices, num_classes: int, most: int, seed: int = 0) -> Indices | None:
+    """Ascending positions of at most `most` samples, one of each class at least; None for all.
+
+    Large classes give up samples first, and small ones keep all of theirs.
+    """
+    most = max(most, num_classes)
+    if len(labels) <= most:
+        return None
+    counts = np.bincount(labels, minlength=num_classes)
+    # The cap of each class at which all of them together are just few enough.
+    caps = range(1, int(counts.max()) + 1)
+    cap = bisect_right(caps, most, key=lambda cap: int(np.minimum(counts, cap).sum()))
+    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, cap), seed)))
 
 
 def exponential_subset(

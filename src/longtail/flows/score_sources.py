@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
 from longtail.core.softmax import log_softmax, widened
-from longtail.data import ScoreTable, long_tailed_subset, open_score_table
+from longtail.data import ScoreTable, open_score_table
+from longtail.data.subsets import capped_subset
 from longtail.flows.file_names import are_one_file
 from longtail.flows.prior_files import ClassesOf, read_counts
 from longtail.flows.samples import Integers, are_names, places_by_id
@@ -188,22 +188,15 @@ def rows_to_fit_on(source: Source, seed: int = 0, numbers: int | None = None) ->
     """Positions of at most numbers / C labelled samples, or None for all; MOST_NUMBERS by default.
 
     Large classes give up samples first. That changes the label prior of what is left, which fitting
-    takes into account, and keeps every sample of the small ones.
+    takes into account.
     """
     if source.labels is None:
         raise ValueError(
             f"{name_of(source)} has no labels, and a fix is fitted on labelled scores: give them "
             "(--labels), or apply a fix that was fitted before (--with)"
         )
-    labels, num_classes = as_numpy(source.labels), source.num_classes
-    most = max((numbers or MOST_NUMBERS) // num_classes, num_classes)
-    if len(labels) <= most:
-        return None
-    counts = np.bincount(labels, minlength=num_classes)
-    # The cap of each class at which all of them together are just few enough.
-    caps = range(1, int(counts.max()) + 1)
-    cap = bisect_right(caps, most, key=lambda cap: int(np.minimum(counts, cap).sum()))
-    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, cap), seed)))
+    most = (numbers or MOST_NUMBERS) // source.num_classes
+    return capped_subset(as_numpy(source.labels), source.num_classes, most, seed)
 
 
 def scores_in_memory(

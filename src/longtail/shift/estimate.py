@@ -167,13 +167,16 @@ class _Learned(NamedTuple):
     neighbours: float | None = None
 
 
+_NOTHING_LEARNED = _Learned()
+
+
 def _told(
     scores: Scores,
     samples: Scores,
     method: Method,
     raw: em.RawEstimate,
     validation: Prepared | None,
-    learned: _Learned = _Learned(),  # noqa: B008  # it cannot be changed
+    learned: _Learned = _NOTHING_LEARNED,
 ) -> PriorEstimate:
     """`samples` are the scores under the uniform prior, in float64."""
     moved = as_numpy(samples.under(raw.prior).logits).astype(as_numpy(scores.logits).dtype)

@@ -70,11 +70,8 @@ def check_only_prior_changed(
     if _BINS * size**2 > _MOST:
         return None
     new, old, said = _cells(scores, labelled)
-    counts, total, random = (
-        old.sum(axis=0),
-        int(new.sum()),
-        np.random.default_rng(check_whole(seed, "seed", least=0)),
-    )
+    counts, total = old.sum(axis=0), int(new.sum())
+    random = np.random.default_rng(check_whole(seed, "seed", least=0))
     classes = (old + said) / (counts + 1)
     found, q = _misfit(new, classes, counts)
     fitted = classes @ q / (classes @ q).sum()

@@ -23,6 +23,7 @@ import numpy as np
 
 from longtail.core.arrays import Floats, Indices
 from longtail.core.draws import Draws
+from longtail.data.subsets import capped_subset
 from longtail.posthoc.validation import Validation
 from longtail.shift import em
 from longtail.shift.posterior import Posterior, posteriors, trend_along
@@ -34,7 +35,7 @@ _LEAST_DRAWS, _MOST_DRAWS = 3, 10  # of each strength
 _ENOUGH_NUMBERS = 100  # classes × draws, of each strength
 _LEAST_VARIANCE = 1e-20  # a single class has none
 _NEARLY = 1.03  # times the least
-_MOST_ROWS = 5_000_000  # numbers in likelihoods: of larger classes only so many samples are used
+_MOST_NUMBERS = 5_000_000  # in likelihoods: of the larger classes only some samples are used
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,9 @@ class Reliance(NamedTuple):
 
 def simulated_shifts(validation: Validation, num_samples: int, random: Draws) -> Simulated:
     """Shifts of that many samples, from far off the uniform prior to near it."""
-    size, kept = len(validation.prior), _kept(validation)
+    size = len(validation.prior)
+    some = capped_subset(validation.labels, size, _MOST_NUMBERS // size)
+    kept = np.arange(len(validation.labels)) if some is None else some
     labels = validation.labels[kept]
     each = int(np.clip(np.ceil(_ENOUGH_NUMBERS / size), _LEAST_DRAWS, _MOST_DRAWS))
     strengths = np.repeat(STRENGTHS, each)
@@ -86,18 +89,6 @@ def simulated_shifts(validation: Validation, num_samples: int, random: Draws) ->
     truths = np.stack([np.bincount(labels, column, size) for column in times.T], axis=1)
     there = times.any(axis=1)
     return Simulated(kept[there], times[there], truths / num_samples)
-
-
-def _kept(validation: Validation) -> Indices:
-    """Positions of the samples to draw from: all, or as many of each class as there is room for."""
-    most, labels = max(1, _MOST_ROWS // validation.logits.shape[1]), validation.labels
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels)
-    place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
-    limits = np.sort(place)  # so many samples have a lower place in their class
-    return np.sort(order[place < limits[most]])
 
 
 def reliance(validation: Validation, log_counts: Floats, shifts: Simulated) -> Reliance:
