@@ -32,7 +32,11 @@ def naive(logits, labels, weights, bins):
 
 
 @pytest.mark.parametrize("bins", [1, 15, 20])
-def test_they_are_those_of_loops(block, bins, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "near", "zero"), [("float64", 1e-12, 1e-14), ("float32", 1e-6, 5e-7)]
+)
+def test_they_are_those_of_loops(block, bins, kind, near, zero, monkeypatch):
+    block = (block[0].astype(kind), *block[1:])
     monkeypatch.setattr(terms, "_PART", 7 * 90)
     monkeypatch.setattr(terms, "IN_CACHE", 7 * 40)
     made, predicted, gaps = block_sums(*block, bins)
@@ -40,8 +44,14 @@ def test_they_are_those_of_loops(block, bins, monkeypatch):
     np.testing.assert_array_equal(predicted, block[0].argmax(axis=1))
     np.testing.assert_array_equal(made.right, expected[0])
     for column, wanted in zip(made[1:], expected[1:], strict=True):
-        np.testing.assert_allclose(column, wanted, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(gaps, expected_gaps, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(column, wanted, rtol=near, atol=zero)
+    np.testing.assert_allclose(gaps, expected_gaps, rtol=near, atol=100 * zero)
+
+
+def test_float32_logits_near_the_end_of_their_range_have_their_log_loss():
+    logits = np.array([[3e38, -3e38], [-3e38, 0.0]], np.float32)
+    made, _, _ = block_sums(logits, np.array([1, 0]), np.ones(2), 20)
+    np.testing.assert_allclose(made.nll, [6e38, 3e38], rtol=1e-6)
 
 
 def test_on_any_number_of_threads_they_are_the_same_to_the_bit(block, monkeypatch):

@@ -18,7 +18,7 @@ from longtail.group_edges import DEFAULT_EDGES
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
-_FITTED_ON = 2**20  # numbers that a fit for the page looks at: a second or two
+_FITTED_ON = 2**19  # numbers that a fit for the page looks at: a second or two
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -4,9 +4,11 @@ With z the logits less the highest of their row and Z = Σ_c exp z_c, which is a
 
     NLL = log Z − z_y,    Brier = Σ_{c≠y} p_c² + (1 − p_y)²,    confidence = 1/Z,    p = exp z/Z.
 
-Blocks stay in the cache, and there is one exponential a logit. The class-wise calibration error
-puts every p(c|x) into a bin, but nearly all into the first: those that are not are looked up, and
-the first bin is what they leave of the sum over all.
+Blocks stay in the cache, and there is one exponential a logit, in float32 where that is what the
+logits are: what it misses, about 1e-7, is what they were rounded by themselves.
+
+The class-wise calibration error puts every p(c|x) into a bin, but nearly all into the first: those
+that are not are looked up, and the first bin is what they leave of the sum over all.
 """
 
 from typing import NamedTuple
@@ -66,26 +68,27 @@ def _part_sums(
     size, classes = rows.shape
     predictions = np.empty(size, np.int64)
     nll, brier, confidence, own = np.empty((4, size))
-    column, above, ones = np.zeros(classes), [], np.ones(classes)
-    least = (1 - 1e-12) / bins  # a little below the first edge: what is above it is looked up
-    buffers = np.empty((2, min(size, max(1, IN_CACHE // classes)), classes))
+    kind = np.float32 if rows.dtype == np.float32 else np.float64
+    column, above, ones = np.zeros(classes), [], np.ones(classes, kind)
+    least = (1 - 1e-6) / bins  # a little below the first edge: what is above it is looked up
+    buffers = np.empty((2, min(size, max(1, IN_CACHE // classes)), classes), kind)
     for part in slices(size, classes, IN_CACHE):
         block, truth = rows[part], labels[part]
         e, squares = buffers[:, : len(block)]
         index, top = np.arange(len(block)), block.argmax(axis=1)
         np.copyto(e, block)
+        highest, own_logit = (e[index, at].astype(np.float64) for at in (top, truth))
         e -= e[index, top][:, None]
-        own_logit = e[index, truth]
         np.exp(e, out=e)
-        total, own_exp = e @ ones, e[index, truth]
+        total, own_exp = (each.astype(np.float64) for each in (e @ ones, e[index, truth]))
         own[part], predictions[part] = own_exp / total, top
-        nll[part] = np.log(total) - own_logit
+        nll[part] = np.log(total) + (highest - own_logit)
         confidence[part] = 1 / total
         if whole:
             np.multiply(e, e, out=squares)
             brier[part] = (squares @ ones - own_exp**2) / total**2 + (1 - own[part]) ** 2
-            column += (weights[part] / total) @ e
-            high = np.flatnonzero(e > (least * total)[:, None])
+            column += (weights[part] / total).astype(kind) @ e
+            high = np.flatnonzero(e > (least * total).astype(kind)[:, None])
             row = high // classes
             above.append((high - row * classes, e.ravel()[high] / total[row], weights[part][row]))
     if not whole:

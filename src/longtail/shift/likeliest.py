@@ -147,36 +147,38 @@ def _part_sums(
 
 def _newton(here: _Point) -> Floats:
     """Newton's steps, of every problem."""
+    size, mean = len(here.priors), np.diagonal(here.curvature)[:, None]
+    scales = np.sqrt(here.diagonal / np.where(mean > 0, mean, 1.0)).T
+    own, uphill = here.more / np.square(here.priors), here.first - here.total
     moved = np.empty_like(here.priors)
-    mean = np.diagonal(here.curvature)[:, None]
-    scales = np.sqrt(here.diagonal / np.where(mean > 0, mean, 1.0))
-    own = here.more / np.square(here.priors)
-    for column, prior in enumerate(here.priors.T):
-        scale = scales[:, column]
-        curved = here.curvature * scale[:, None] * scale
-        curved += np.diag(own[:, column])
-        uphill = here.first[:, column] - here.total[column]
-        step = _highest(curved, uphill, (_LEAST_KEPT - 1) * prior)
-        moved[:, column] = prior + step
+    for some in slices(len(scales), size * size, IN_CACHE):
+        curved = here.curvature * scales[some, :, None] * scales[some, None, :]
+        curved[:, np.arange(size), np.arange(size)] += own.T[some]
+        priors = here.priors.T[some]
+        moved.T[some] = priors + _highest(curved, uphill.T[some], (_LEAST_KEPT - 1) * priors)
     return np.asarray(moved / moved.sum(axis=0))
 
 
 def _highest(curved: Floats, uphill: Floats, least: Floats) -> Floats:
-    """The p ≥ least of greatest uphill·p − p·curved·p/2."""
-    scale = np.sqrt(np.diagonal(curved))
+    """The p ≥ least of greatest uphill·p − p·curved·p/2, for each of some problems, one a row."""
+    scale = np.sqrt(np.diagonal(curved, axis1=1, axis2=2))
     scale = np.where(scale > 0, scale, 1.0)
-    level = curved / (scale[:, None] * scale) + _RIDGE * np.eye(len(scale))
+    level = curved / (scale[:, :, None] * scale[:, None, :]) + _RIDGE * np.eye(scale.shape[1])
     slope, bound = uphill / scale, least * scale
-    step = np.linalg.solve(level, slope)
-    if (step < bound).any():
-        # By what holds classes at the bound, of which there are few: level·p = slope + held.
-        from scipy.optimize import nnls
-
-        root = np.linalg.cholesky(level)
-        inverse = np.linalg.inv(root)
-        held = nnls(inverse, root.T @ bound - inverse @ slope, maxiter=100 * len(scale))[0]
-        step = np.maximum(inverse.T @ (inverse @ (slope + held)), bound)
+    step = np.linalg.solve(level, slope[..., None])[..., 0]
+    for beyond in np.flatnonzero((step < bound).any(axis=1)):
+        step[beyond] = _held(level[beyond], slope[beyond], bound[beyond])
     return np.asarray(step / scale)
+
+
+def _held(level: Floats, slope: Floats, bound: Floats) -> Floats:
+    """By what holds classes at the bound, of which there are few: level·p = slope + held."""
+    from scipy.optimize import nnls
+
+    root = np.linalg.cholesky(level)
+    inverse = np.linalg.inv(root)
+    held = nnls(inverse, root.T @ bound - inverse @ slope, maxiter=100 * len(bound))[0]
+    return np.asarray(np.maximum(inverse.T @ (inverse @ (slope + held)), bound))
 
 
 class _Steps:

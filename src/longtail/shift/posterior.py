@@ -28,6 +28,7 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import Floats
+from longtail.core.blocks import IN_CACHE, slices
 from longtail.shift.likeliest import solve_free
 
 _STEEPEST = 3.0  # slope of a trend, either way
@@ -48,14 +49,14 @@ class Posterior(NamedTuple):
     converged: bool
 
 
-class _Top(NamedTuple):
-    """The likeliest prior for a ratio of strength and η, and what the evidence needs."""
+class _Tops(NamedTuple):
+    """The likeliest priors of some problems for one ratio of strength and η, and their evidence."""
 
     ratio: float  # s/η
-    log_prior: Floats
-    fit: float  # Σ_i w_i log Σ_y t_y ℓ_i(y)
-    log_determinant: float  # of the curvature, for η = 1
-    variances: Floats  # of log t, for η = 1
+    log_priors: Floats  # of shape (problems, C)
+    fits: Floats  # Σ_i w_i log Σ_y t_y ℓ_i(y), one a problem
+    log_determinants: Floats  # of the curvature, for η = 1, one a problem
+    variances: Floats  # of log t, for η = 1: (problems, C)
     iterations: int
     converged: bool
 
@@ -86,83 +87,94 @@ def posteriors(
 
     Shapes: likelihood (N, C), weights (N, problems), each sample in some, trends (C, problems).
     """
-    paths = _tops(likelihood, weights, trends)
-    return [
-        [_averaged(path, trend, eta) for eta in counting]
-        for path, trend in zip(paths, trends.T, strict=True)
-    ]
+    path = _path(likelihood, weights, trends)
+    return [_averaged(path, problem, trend, counting) for problem, trend in enumerate(trends.T)]
 
 
-def _tops(likelihood: Floats, weights: Floats, trends: Floats) -> list[list[_Top]]:
+def _path(likelihood: Floats, weights: Floats, trends: Floats) -> list[_Tops]:
     """From the strongest trend to the weakest: each starts where the last ended."""
-    size, problems = trends.shape
+    size = len(trends)
     strongest = _STRONGEST * max(float(weights.sum(axis=0).max()), _STRONGEST * size)
     number = 1 + int(np.ceil(np.log(strongest / (_WEAKEST * size)) / np.log(_FACTOR)))
-    paths: list[list[_Top]] = [[] for _ in range(problems)]
-    priors = trends
+    path, priors = [], trends
     for ratio in strongest / _FACTOR ** np.arange(number):
         end = solve_free(likelihood, weights, ratio * trends, priors, _GAP)
         priors, settled = end.priors, (end.iterations, end.converged)
-        for k, path in enumerate(paths):
-            there = weights[:, k] > 0
-            own = likelihood[there], weights[there, k], priors[:, k], trends[:, k]
-            path.append(_top(*own, float(ratio), settled))
-    return paths
+        path.append(_tops(likelihood, weights, priors, trends, float(ratio), settled))
+    return path
 
 
-def _top(
+def _tops(
     likelihood: Floats,
     weights: Floats,
-    prior: Floats,
-    trend: Floats,
+    priors: Floats,
+    trends: Floats,
     ratio: float,
     settled: tuple[int, bool],
-) -> _Top:
-    """The curvature there is M − (Σw + r)·ttᵀ + r·diag c, with r = s/η.
+) -> _Tops:
+    """The curvature at a top is M − (Σw + r)·ttᵀ + r·diag c, with r = s/η.
 
     M = Σ_i w_i p_i p_iᵀ are the second moments of p_i(y) = t_y ℓ_i(y) / Σ_k t_k ℓ_i(k), whose first
     ones are (Σw + r)·t − r·c at the top.
     """
-    mixed, size = likelihood @ prior, len(prior)
-    fit, total = float(weights @ np.log(mixed)), float(weights.sum())
-    scaled = likelihood * (np.sqrt(weights) / mixed)[:, None]
+    mixed, totals = likelihood @ priors, weights.sum(axis=0)
+    fits = np.einsum("ik,ik->k", weights, np.log(mixed))
+    scales, size = np.sqrt(weights) / mixed, len(priors)
     if size > _MOST_FOR_MATRICES:
-        second = np.square(prior) * np.einsum("ij,ij->j", scaled, scaled)
-        curved = np.maximum(second - (total + ratio) * np.square(prior), 0.0) + ratio * trend
-        return _Top(ratio, np.log(prior), fit, float(np.log(curved).sum()), 1 / curved, *settled)
-    scaled *= prior
-    curved = scaled.T @ scaled - (total + ratio) * np.outer(prior, prior)
-    curved[np.diag_indices(size)] += ratio * trend
-    # Along a constant, which changes no prior, it is flat: any curvature serves there.
-    curved += total / size
-    lower = np.linalg.cholesky(curved + 1e-12 * np.trace(curved) * np.eye(size))
+        second = np.square(priors) * (np.square(likelihood).T @ np.square(scales))
+        curved = np.maximum(second - (totals + ratio) * np.square(priors), 0.0) + ratio * trends
+        determinants, variances = np.log(curved).sum(axis=0), (1 / curved).T
+        return _Tops(ratio, np.log(priors.T), fits, determinants, variances, *settled)
+    determinants, variances = np.empty(len(totals)), np.empty((len(totals), size))
+    for some in slices(len(totals), size * size, IN_CACHE):
+        curved = np.empty((some.stop - some.start, size, size))
+        for into, problem in zip(curved, range(some.start, some.stop), strict=True):
+            there, prior = weights[:, problem] > 0, priors[:, problem]
+            scaled = likelihood[there] * scales[there, problem, None] * prior
+            np.matmul(scaled.T, scaled, out=into)
+            into -= (totals[problem] + ratio) * np.outer(prior, prior)
+        curved[:, np.arange(size), np.arange(size)] += ratio * trends.T[some]
+        # Along a constant, which changes no prior, it is flat: any curvature serves there.
+        curved += totals[some, None, None] / size
+        determinants[some], variances[some] = _inverted(curved, priors.T[some])
+    return _Tops(ratio, np.log(priors.T), fits, determinants, variances, *settled)
+
+
+def _inverted(curved: Floats, priors: Floats) -> tuple[Floats, Floats]:
+    """Of some curvatures the logarithms of their determinants, and the variances of log t."""
+    ridge = 1e-12 * np.trace(curved, axis1=1, axis2=2)
+    lower = np.linalg.cholesky(curved + ridge[:, None, None] * np.eye(curved.shape[1]))
     inverse = np.linalg.inv(lower)
-    covariance = inverse.T @ inverse
+    covariance = inverse.transpose(0, 2, 1) @ inverse
     # Of log t less its mean under t, since t sums to one.
-    along = covariance @ prior
-    variances = np.diagonal(covariance) - 2 * along + prior @ along
-    log_determinant = 2 * float(np.log(np.diagonal(lower)).sum())
-    return _Top(ratio, np.log(prior), fit, log_determinant, variances, *settled)
+    along = (covariance @ priors[..., None])[..., 0]
+    own, mean = np.diagonal(covariance, axis1=1, axis2=2), (priors * along).sum(axis=1)
+    determinants = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    return determinants, own - 2 * along + mean[:, None]
 
 
-def _averaged(path: list[_Top], trend: Floats, eta: float) -> Posterior:
-    """The mean over strengths, by their evidence."""
+def _averaged(
+    path: list[_Tops], problem: int, trend: Floats, counting: tuple[float, ...]
+) -> list[Posterior]:
+    """The means over strengths, by their evidence, for each η."""
     from scipy.special import gammaln, softmax
 
-    ratios = np.array([top.ratio for top in path])
-    logs, variances = (
-        np.stack(values)
-        for values in zip(*((top.log_prior, top.variances) for top in path), strict=True)
-    )
-    strengths = eta * ratios
-    height = eta * np.array([top.fit for top in path]) + strengths * (logs @ trend)
-    height += gammaln(strengths) - gammaln(strengths[:, None] * trend).sum(axis=1)
-    height -= 0.5 * np.array([top.log_determinant for top in path])
-    height -= 0.5 * np.log(ratios)  # level in 1/√s
-    chances = softmax(height)
-    mean = np.log(chances @ np.exp(logs))
-    mean -= np.log(np.exp(mean).sum())
-    spread = chances @ (variances / eta + np.square(logs - mean))
-    strength = float(np.exp(chances @ np.log(ratios)))
-    settled = sum(top.iterations for top in path), all(top.converged for top in path)
-    return Posterior(mean, spread, strength, *settled)
+    etas, ratios = np.array(counting)[:, None], np.array([tops.ratio for tops in path])
+    logs = np.stack([tops.log_priors[problem] for tops in path])
+    variances = np.stack([tops.variances[problem] for tops in path])
+    strengths = etas * ratios  # of shape (η, strengths), as are heights and chances
+    heights = etas * np.array([tops.fits[problem] for tops in path]) + strengths * (logs @ trend)
+    heights += gammaln(strengths) - gammaln(strengths[..., None] * trend).sum(axis=-1)
+    heights -= 0.5 * np.array([tops.log_determinants[problem] for tops in path])
+    heights -= 0.5 * np.log(ratios)  # level in 1/√s
+    chances = softmax(heights, axis=1)
+    means = np.log(chances @ np.exp(logs))
+    means -= np.log(np.exp(means).sum(axis=1, keepdims=True))
+    apart = np.square(logs - means[:, None])
+    spreads = chances @ variances / etas + np.einsum("er,erc->ec", chances, apart)
+    learned = np.exp(chances @ np.log(ratios))
+    settled = sum(tops.iterations for tops in path), all(tops.converged for tops in path)
+    return [
+        Posterior(mean, spread, float(strength), *settled)
+        for mean, spread, strength in zip(means, spreads, learned, strict=True)
+    ]
