@@ -41,7 +41,7 @@ def main():
     asked = parser.parse_args()
     if asked.abstention is not None:
         sys.path.append(str(asked.abstention))
-    print("Seconds are medians of runs in turns; ratios are what counts.\n")
+    print("Seconds are medians of runs in turns; ratios are what counts. Made by `make bench`.\n")
     print("| what | seconds | beside | seconds | ratio | target |")
     print("|---|--:|---|--:|--:|--:|")
     remark = em_rows()
