@@ -76,17 +76,32 @@ def test_beyond_a_thousand_classes_the_diagonal_stands_for_the_curvature(monkeyp
     np.testing.assert_allclose(near.variances, exact.variances, rtol=0.5)
 
 
-def test_the_trend_is_the_slope_of_greatest_likelihood():
+def test_the_trend_is_the_likeliest_slope_and_as_sure_as_its_likelihood_is_bent():
     log_counts = np.log([9.0, 2.0])
-    found, slope = trend_along(em.likelihoods(LOGITS), np.ones(60), log_counts)
+    found = trend_along(em.likelihoods(LOGITS), np.ones(60), log_counts)
 
-    def likelihood(value):
+    def height(value):
         shares = np.exp(value * log_counts)
-        return np.log(np.exp(LOGITS) @ (shares / shares.sum())).sum()
+        return np.log(np.exp(LOGITS) @ (shares / shares.sum())).sum() - value**2 / 2
 
     slopes = np.linspace(-3, 3, 1201)
-    assert slope == pytest.approx(slopes[np.argmax([likelihood(s) for s in slopes])], abs=0.01)
-    np.testing.assert_allclose(found, Prior.from_log(slope * log_counts).probs)
+    heights = np.array([height(slope) for slope in slopes])
+    assert found.slope == pytest.approx(slopes[heights.argmax()], abs=0.01)
+    np.testing.assert_allclose(found.probs, Prior.from_log(found.slope * log_counts).probs)
+    density = np.exp(heights - heights.max())
+    density /= density.sum()
+    variance = density @ slopes**2 - (density @ slopes) ** 2
+    away = log_counts - found.probs @ log_counts
+    np.testing.assert_allclose(found.variances, variance * away**2, rtol=0.2)
+
+
+def test_a_single_sample_says_little_and_the_interval_knows(gaussian_scores):
+    validation = gaussian_scores(TAILED, 2000, seed=1, counts=TAILED)
+    for seed in range(5):
+        one = gaussian_scores(np.ones(20), 1, seed=seed)
+        found = estimate_prior(one, validation=validation)
+        assert abs(found.slope) < 2
+        assert (found.high > 0.01).all()
 
 
 def wrong_about_the_tail(num_classes, seed):

@@ -138,23 +138,24 @@ def estimate_prepared(
     if validation.calibration is not None:
         samples = validation.calibration(samples)
     log_counts, share = _log_counts(scores, validation), None
-    shifts = simulated_shifts(held_out, len(scores), random)
+    key = len(scores), seed, log_counts.tobytes()
+    if features is not None or key not in validation.relied:
+        shifts = simulated_shifts(held_out, len(scores), random)
     if features is not None:
         share = best_share(held_out, features[1], shifts)
         near = nearest(features[0])
         samples = samples._with(logits=near.smoothed(as_numpy(samples.logits), share))
-    key = len(scores), seed, log_counts.tobytes()
     if key not in validation.relied:
         validation.relied[key] = reliance(held_out, log_counts, shifts)
     relied = validation.relied[key]
     likelihood = em.likelihoods(as_numpy(samples.logits))
-    trend, slope = trend_along(likelihood, np.ones(len(scores)), log_counts)
+    trend = trend_along(likelihood, np.ones(len(scores)), log_counts)
     once = np.ones((len(scores), 1))
-    ((found,),) = posteriors(likelihood, once, trend[:, None], (relied.eta,))
-    spread = np.sqrt(found.variances) * relied.widening(found.strength)
+    ((found,),) = posteriors(likelihood, once, trend.probs[:, None], (relied.eta,))
+    spread = np.sqrt(found.variances + trend.variances) * relied.widening(found.strength)
     prior = em.full(np.exp(found.log_prior))
     raw = em.RawEstimate(prior, spread if intervals else None, found.iterations, found.converged)
-    learned = _Learned(slope, found.strength, relied.eta, share)
+    learned = _Learned(trend.slope, found.strength, relied.eta, share)
     return _told(scores, samples, "em", raw, validation, learned)
 
 
@@ -204,6 +205,17 @@ def _check(
     pseudo_count: float | None,
     learned: bool,
 ) -> None:
+    for given, name in ((scores, "scores"), (validation, "validation")):
+        if given is not None and not isinstance(given, Scores):
+            raise ValueError(
+                f"{name} must be Scores, which say what they carry, got {type(given).__name__}: "
+                "write Scores(logits, labels, carried=...)"
+            )
+    if validation is not None and None is not scores.classes != validation.classes is not None:
+        raise ValueError(
+            "the classes of the scores and of the validation scores have other names, or are in "
+            "another order; give scores of the same model"
+        )
     if not len(scores):
         raise ValueError("estimate_prior needs at least one sample, got none")
     check_choice(method, Method, "method")

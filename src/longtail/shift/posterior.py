@@ -5,8 +5,9 @@ With ℓ_i(y) = p(x_i|y), w_i what sample i counts and n the training counts, th
     t ~ Dirichlet(s·c),        c_y ∝ n_y^slope,
 
 around a trend that is as in training (slope 1), uniform (slope 0), or goes on from there. The slope
-is the likeliest of t = c. The strength s, the samples that the trend counts for, is learned. In the
-coordinates log t the posterior of t for a strength is ∝ exp of
+is the likeliest of t = c, and how well it is known adds to the variances. The strength s, the
+samples that the trend counts for, is learned. In the coordinates log t the posterior of t for a
+strength is ∝ exp of
 
     η · Σ_i w_i log Σ_y t_y ℓ_i(y)  +  s · Σ_y c_y log t_y  +  log Γ(s) − Σ_y log Γ(s·c_y),
 
@@ -31,7 +32,7 @@ from longtail.core.arrays import Floats
 from longtail.core.blocks import IN_CACHE, slices
 from longtail.shift.likeliest import solve_free
 
-_STEEPEST = 3.0  # slope of a trend, either way
+_SLOPES = np.linspace(-3, 3, 13).tolist()  # of a trend, where it is sought
 _WEAKEST = 0.1  # strength, in samples a class
 _STRONGEST = 100.0  # in samples to estimate from: beyond it no class leaves the trend
 _FACTOR = 10**0.5  # from one strength to the next
@@ -61,23 +62,35 @@ class _Tops(NamedTuple):
     converged: bool
 
 
-def trend_along(likelihood: Floats, weights: Floats, log_counts: Floats) -> tuple[Floats, float]:
-    """The likeliest trend, and its slope; uniform if all counts are equal."""
+class Trend(NamedTuple):
+    """The likeliest one."""
+
+    probs: Floats
+    slope: float  # 0 if all counts are equal
+    variances: Floats  # of log c, from that of the slope
+
+
+def trend_along(likelihood: Floats, weights: Floats, log_counts: Floats) -> Trend:
+    """The likeliest trend, if before any sample slopes are normal around 0, of variance 1."""
     from scipy.optimize import minimize_scalar
 
     if np.ptp(log_counts) == 0:
-        return np.full(len(log_counts), 1 / len(log_counts)), 0.0
+        level = np.full(len(log_counts), 1 / len(log_counts))
+        return Trend(level, 0.0, np.zeros(len(log_counts)))
 
     def trend(slope: float) -> Floats:
         return Prior.from_log(slope * log_counts).probs
 
-    found = minimize_scalar(
-        lambda slope: -float(weights @ np.log(likelihood @ trend(slope))),
-        bounds=(-_STEEPEST, _STEEPEST),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    return trend(float(found.x)), float(found.x)
+    def loss(slope: float) -> float:
+        return slope**2 / 2 - float(weights @ np.log(likelihood @ trend(slope)))
+
+    best, step = min(_SLOPES, key=loss), _SLOPES[1] - _SLOPES[0]  # it may have several tops
+    bounds = (best - step, best + step)
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    slope, step = float(found.x), 0.05
+    bend = (loss(slope - step) - 2 * loss(slope) + loss(slope + step)) / step**2
+    probs = trend(slope)
+    return Trend(probs, slope, np.square(log_counts - probs @ log_counts) / max(bend, 1.0))
 
 
 def posteriors(

@@ -35,12 +35,11 @@ def prepare(validation: Scores, num_classes: int, calibrate: bool = True) -> Pre
     if calibrate:
         calibration = BiasCorrectedTemperature.fit(labelled)
         calibrated, logits = calibration(labelled), np.empty_like(as_numpy(labelled.logits))
-        folds = as_numpy(stratified_folds(as_numpy(labelled.labels), _FOLDS))
+        folds = as_numpy(stratified_folds(as_numpy(labelled.labels), min(_FOLDS, len(labelled))))
         for fold in np.unique(folds):
             held = folds == fold
-            other = BiasCorrectedTemperature.fit(labelled.take(~held)) if not held.all() else None
-            part = labelled.take(held)
-            logits[held] = as_numpy((part if other is None else other(part)).logits)
+            other = BiasCorrectedTemperature.fit(labelled.take(~held))
+            logits[held] = as_numpy(other(labelled.take(held)).logits)
         held_out = labelled._with(logits=logits)
     return Prepared(
         calibration,

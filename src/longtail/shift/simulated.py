@@ -74,7 +74,9 @@ class Reliance(NamedTuple):
 def simulated_shifts(validation: Validation, num_samples: int, random: Draws) -> Simulated:
     """Shifts of that many samples, from far off the uniform prior to near it."""
     size = len(validation.prior)
-    some = capped_subset(validation.labels, size, _MOST_NUMBERS // size)
+    some = capped_subset(
+        validation.labels, size, _MOST_NUMBERS // max(size, len(STRENGTHS) * _MOST_DRAWS)
+    )
     kept = np.arange(len(validation.labels)) if some is None else some
     labels = validation.labels[kept]
     each = int(np.clip(np.ceil(_ENOUGH_NUMBERS / size), _LEAST_DRAWS, _MOST_DRAWS))
@@ -95,8 +97,9 @@ def reliance(validation: Validation, log_counts: Floats, shifts: Simulated) -> R
     """How far estimates may be relied on, from logits under the uniform prior."""
     present = validation.prior.probs > 0
     likelihood = em.likelihoods(validation.logits[shifts.rows][:, present])
-    trends = [trend_along(likelihood, own, log_counts[present])[0] for own in shifts.times.T]
-    found = posteriors(likelihood, shifts.times, np.stack(trends, axis=1), COUNTING)
+    trends = [trend_along(likelihood, own, log_counts[present]) for own in shifts.times.T]
+    centres = np.stack([trend.probs for trend in trends], axis=1)
+    found = posteriors(likelihood, shifts.times, centres, COUNTING)
     pairs = list(zip(shifts.truths[present].T, found, strict=True))
     losses = np.array([[_entropy_from(truth, one) for one in some] for truth, some in pairs])
     means = losses.mean(axis=0)
@@ -104,7 +107,10 @@ def reliance(validation: Validation, log_counts: Floats, shifts: Simulated) -> R
     return Reliance(
         COUNTING[best],
         np.array([some[best].strength for _, some in pairs]),
-        [_off(truth, some[best]) for truth, some in pairs],
+        [
+            _off(truth, some[best], trend.variances)
+            for (truth, some), trend in zip(pairs, trends, strict=True)
+        ],
     )
 
 
@@ -113,7 +119,8 @@ def _entropy_from(truth: Floats, found: Posterior) -> float:
     return float(truth[there] @ (np.log(truth[there]) - found.log_prior[there]))
 
 
-def _off(truth: Floats, found: Posterior) -> Floats:
+def _off(truth: Floats, found: Posterior, of_trend: Floats) -> Floats:
     there = truth > 0
     apart = np.abs(np.log(truth[there]) - found.log_prior[there])
-    return np.asarray(apart / np.sqrt(np.maximum(found.variances[there], _LEAST_VARIANCE)))
+    variances = np.maximum((found.variances + of_trend)[there], _LEAST_VARIANCE)
+    return np.asarray(apart / np.sqrt(variances))
