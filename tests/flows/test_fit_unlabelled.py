@@ -45,11 +45,10 @@ def test_methods_that_learn_from_unlabelled_samples_gain_on_new_ones(result):
     assert result.as_json()["unlabelled_samples"] == len(OTHERS)
 
 
-def test_the_model_is_a_plain_layer_that_carries_the_target(result):
+def test_the_model_is_a_plain_layer_that_carries_the_target():
     for name in ("matched", "self_trained"):
         alone = fit(*TRAIN, test=TEST, unlabelled=OTHERS, methods=[name], folds=3)
-        if alone.best.name != name:
-            continue
+        assert alone.best.name == name
         assert alone.model.carried == UNIFORM
         logits = alone.model.to_linear()(torch.from_numpy(TEST[0]))
         torch.testing.assert_close(logits, alone.test.logits, atol=1e-4, rtol=1e-4)
@@ -160,7 +159,12 @@ def test_another_target_is_what_they_are_taken_to_follow():
 )
 def test_features_that_cannot_be_used_are_refused(others, sentence):
     with pytest.raises(ValueError, match=sentence):
-        fit(*TRAIN, unlabelled=others, methods=["adjusted"], folds=3)
+        fit(*TRAIN, unlabelled=others, methods=["matched"], folds=3)
+
+
+def test_unlabelled_samples_that_no_method_would_look_at_are_refused():
+    with pytest.raises(ValueError, match="none of these methods learns"):
+        fit(*TRAIN, unlabelled=OTHERS, methods=["linear", "adjusted"], folds=3)
 
 
 def test_a_file_of_several_parts_gives_all_of_their_rows(tmp_path):

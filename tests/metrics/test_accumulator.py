@@ -243,6 +243,16 @@ def test_sums_of_whole_sets_merge_to_those_of_both(target):
     assert target is None or merged["classwise_ece"] is None  # no sum of the two
 
 
+def test_whole_sets_of_the_same_labels_merge_under_a_target_too():
+    logits, labels = make(200)
+    target, others = [5, 3, 1, 1], make(200, seed=1)[0]
+    parts = [Accumulator.of(Scores(rows, labels), target) for rows in (logits, others)]
+    both = Scores(torch.cat([logits, others]), torch.cat([labels, labels]))
+    assert (parts[0] + parts[1]).classwise_ece == pytest.approx(
+        Accumulator.of(both, target).classwise_ece
+    )
+
+
 def test_groups_of_the_same_names_but_other_classes_do_not_merge():
     one, other = (Accumulator(2, groups={"some": mask}) for mask in ([True, False], [False, True]))
     with pytest.raises(ValueError, match="made alike"):

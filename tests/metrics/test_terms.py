@@ -83,3 +83,15 @@ def test_bins_are_open_below_and_closed_above_to_the_last_bit(bins):
     expected = np.searchsorted(edges[1:-1], probs)
     np.testing.assert_array_equal(bin_of(probs, bins), expected)
     np.testing.assert_array_equal(bin_of(probs[:, None], bins), expected[:, None])
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_shares_of_votes_are_on_edges_however_many_rows_are_counted_together(kind):
+    votes = np.random.default_rng(0).multinomial(20, np.full(7, 1 / 7), size=300) + 1e-300
+    logits, labels = np.log(votes).clip(-80).astype(kind), np.arange(300) % 7
+    whole = block_sums(logits, labels, np.ones(300), 20)[2]
+    alone = [
+        block_sums(*part, np.ones(1), 20)[2]
+        for part in zip(logits[:, None], labels[:, None], strict=True)
+    ]
+    np.testing.assert_allclose(np.sum(alone, axis=0), whole, atol=1e-4)

@@ -111,3 +111,19 @@ def test_wrong_input_gives_one_clear_sentence(make, sentence):
 
 def test_one_made_by_hand_has_no_interval():
     assert MarginalMatching([0.0, 1.0], [1, 1]).interval is None
+
+
+def test_the_interval_of_a_rare_class_holds_what_is_carried_as_that_of_a_large_one_does():
+    inside = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        carried = np.array([0.9, 0.1]) * np.exp(0.3 * rng.normal(size=2))
+        carried /= carried.sum()
+        labels = rng.integers(0, 2, 4000)
+        logits = 1.5 * (1.5 * np.eye(2)[labels] + rng.normal(size=(4000, 2))) + np.log(carried)
+        fitted = MarginalMatching.fit(Scores(logits, carried=[0.9, 0.1]), prior=[0.5, 0.5])
+        low, high = fitted.interval
+        inside.append((low <= carried) & (carried <= high))
+    held = np.mean(inside, axis=0)
+    assert (held >= 0.85).all()
+    assert held.mean() < 1

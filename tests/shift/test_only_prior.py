@@ -95,3 +95,19 @@ def test_too_many_classes_and_wrong_scores():
         check_only_prior_changed(many, validation)
     with pytest.raises(ValueError, match="0 of 6"):
         check_only_prior_changed(validation.take(np.arange(0)), validation)
+
+
+def test_four_validation_samples_of_a_class_are_no_alarm():
+    share, alarms = np.array([0.98, 0.02]), []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+
+        def drawn(count, prior, rng=rng):
+            labels = rng.choice(2, count, p=prior)
+            logits = 2 * (rng.normal(size=(count, 2)) + np.eye(2)[labels]) + np.log(share)
+            return Scores(logits, labels, carried=share)
+
+        validation, new = drawn(200, share), drawn(3000, rng.dirichlet(np.ones(2)))
+        found = check_only_prior_changed(new, validation, resamples=99, seed=seed)
+        alarms.append(found.is_doubtful)
+    assert np.mean(alarms) <= 0.05

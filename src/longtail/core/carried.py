@@ -14,7 +14,8 @@ If b is N(0, s²), and classes count alike, in products weighted by 1/h,
 which gives s² up to a standard error e. It is believed to be of the order of one, exponentially
 distributed, so its best value is e² below that estimate: near zero where samples tell nothing.
 The ridge is tr(V) / (tr(H)·N·s²), the best one as far as V is a multiple of H. If b then turns out
-larger than s, s is raised. With A = (H + ridge)⁻¹ and the upper end of s², b is off by the root of
+larger than s, s is raised. With A = (H + ridge)⁻¹ and the upper end of s², the covariance of what b
+is off by is
 
     ridge²·s²·A² + A·V·A / N.                                                                   (2)
 
@@ -96,13 +97,24 @@ class MatchedOffsets(NamedTuple):
     """What to add to logits so that they carry the prior that their samples follow."""
 
     offset: Floats  # b, one number a class, with mean zero
-    spread: Floats  # how far each may be off, as a standard error
+    covariance: Floats  # of how far each may be off; beyond 1,000 classes its diagonal alone
     prior: Prior
 
     @property
     def carried(self) -> Prior:
         """What the logits carry."""
         return Prior.from_log(self.prior.log - self.offset)
+
+    def deviations(self, shares: Floats) -> Floats:
+        """Standard errors of the offsets less their mean by these shares.
+
+        By those of a prior that is made of the offsets they are those of its logarithms.
+        """
+        if self.covariance.ndim == 1:
+            own, along = self.covariance, self.covariance * shares
+        else:
+            own, along = np.diagonal(self.covariance), self.covariance @ shares
+        return np.asarray(np.sqrt(np.maximum(own - 2 * along + shares @ along, 0.0)))
 
 
 def matched_offsets(logits: Numbers, prior: PriorLike) -> MatchedOffsets:
@@ -131,7 +143,8 @@ def matched_offsets(logits: Numbers, prior: PriorLike) -> MatchedOffsets:
         if np.square(offset).mean() <= _NEAR * low:
             break
     at_best = _Marginals.at(plain, offset, followed)
-    return MatchedOffsets(offset, at_best.spread(ratio / low, max(low, high)), followed)
+    covariance = at_best.covariance(ratio / low, max(low, high))
+    return MatchedOffsets(offset, covariance, followed)
 
 
 class _Marginals(NamedTuple):
@@ -180,17 +193,14 @@ class _Marginals(NamedTuple):
         best = max(estimate - error**2, _LEAST)
         return best, best + min(error, 1.0)
 
-    def spread(self, ridge: float, variance: float) -> Floats:
-        """The root of (2), of each class."""
+    def covariance(self, ridge: float, variance: float) -> Floats:
+        """(2), or its diagonal."""
         noise = self.variance / self.samples
         if noise.ndim == 1:
-            squares = (ridge**2 * variance + noise) / (self.curvature + ridge) ** 2
-        else:
-            size = len(noise)  # a curvature of one in the constant direction, which then goes:
-            inverse = np.linalg.inv(self.curvature + ridge * np.eye(size) + 1 / size)
-            inverse -= inverse.mean(axis=0)  # the offsets have mean zero
-            squares = ((ridge**2 * variance * inverse + inverse @ noise) * inverse).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+            return np.asarray((ridge**2 * variance + noise) / (self.curvature + ridge) ** 2)
+        size = len(noise)  # a curvature of one in the constant direction, in which nothing changes
+        inverse = np.linalg.inv(self.curvature + ridge * np.eye(size) + 1 / size)
+        return np.asarray((ridge**2 * variance * inverse + inverse @ noise) @ inverse)
 
     def _trace(self, values: Floats) -> float:
         """Classes counting alike."""

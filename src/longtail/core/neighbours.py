@@ -20,6 +20,7 @@ from longtail.core.blocks import slices
 from longtail.core.softmax import log_softmax
 
 _SHARPNESS = 10.0  # of the weights
+_TIES = np.float32(1e-6)  # of cosines: equal ones would take a selection many times as long
 _FLOOR = -100.0  # log-probabilities of neighbours
 _MOST = 20_000  # rows that neighbours are looked for in at once
 
@@ -51,20 +52,24 @@ def nearest(features: Numbers, count: int = 10, times: Floats | None = None) -> 
     >>> nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.8]]), count=1).at.tolist()
     [[1], [0], [3], [2]]
     """
-    lengths = np.sqrt(np.square(features, dtype=np.float64).sum(axis=1, keepdims=True))
-    unit = (features / np.maximum(lengths, np.finfo(np.float64).tiny)).astype(np.float32)
+    tiny = np.finfo(np.float64).tiny
+    largest = np.abs(features).max(axis=1, keepdims=True, initial=0.0).astype(np.float64)
+    scaled = features / np.maximum(largest, tiny)
+    lengths = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
+    unit = (scaled / np.maximum(lengths, tiny)).astype(np.float32)
     parts = -(-len(unit) // _MOST) or 1
     kept = min(count, len(unit) // parts - 1)
     at = np.zeros((len(unit), max(kept, 0)), np.int64)
     cosines = np.zeros(at.shape)
     for first in range(parts if at.size else 0):
         rows = unit[first::parts]  # samples often come by class
+        apart = _TIES * np.random.default_rng(0).random(len(rows), np.float32)
         whose = np.arange(first, len(unit), parts)
         for block in slices(len(rows), len(rows)):
             alike = rows[block] @ rows.T
             own = np.arange(len(alike))
             alike[own, own + block.start] = -np.inf  # itself
-            best = np.argpartition(-alike, kept - 1, axis=1)[:, :kept]
+            best = np.argpartition(apart - alike, kept - 1, axis=1)[:, :kept]
             at[whose[block]] = whose[best]
             cosines[whose[block]] = alike[own[:, None], best]
     weights = np.exp(_SHARPNESS * (cosines - 1)) * (1.0 if times is None else times[at])

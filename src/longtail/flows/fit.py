@@ -173,13 +173,14 @@ def _ranked(
 
     ranked, labels, target = sorted(fitted, key=rank), problem.labels, problem.aim.target
     plain = next((each for each in ranked if each.name not in UNLABELLED), ranked[0])
-    before, after = plain.validation.right, ranked[0].validation.right
-    if (
-        plain is not ranked[0]
-        and criterion != "nll"
-        and not is_worth(before, after, labels, target)
-    ):
-        ranked = [plain, *(each for each in ranked if each is not plain)]
+    if criterion != "nll":
+        right = plain.validation.right
+        best = next(
+            each
+            for each in ranked
+            if each is plain or is_worth(right, each.validation.right, labels, target)
+        )
+        ranked = [best, *(each for each in ranked if each is not best)]
     linear = fitted[0] if fitted[0].name == "linear" else None
 
     def gain(before: _Fitted | None, after: _Fitted) -> Interval:

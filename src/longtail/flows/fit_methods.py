@@ -269,6 +269,11 @@ def method_names(methods: Sequence[str], has_unlabelled: bool = False) -> list[s
     without = () if has_unlabelled else UNLABELLED
     if needing := [name for name in methods if name in without]:
         raise ValueError(f"{needing[0]} needs unlabelled samples: give them (--unlabelled)")
+    if has_unlabelled and methods and not set(methods) & set(UNLABELLED):
+        raise ValueError(
+            f"none of these methods learns from unlabelled samples: add {' or '.join(UNLABELLED)}, "
+            "or leave the samples out (--unlabelled)"
+        )
     unnamed = [name for name in METHODS if name not in (*ONLY_IF_NAMED, *without)]
     chosen = [name for name in METHODS if name in (methods or unnamed)]
     return ["linear", *(name for name in chosen if name != "linear")]

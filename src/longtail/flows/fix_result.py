@@ -121,8 +121,8 @@ class FixResult(Result):
             ends = {"low": self.estimate.low, "high": self.estimate.high}
             values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
         if self.shift is not None:
-            doubt = {"p_value": self.shift.p_value, "fits_worst": list(self.fits_worst)}
-            values["only_prior_changed"] = doubt
+            worst = [self.classes[k] if self.classes else k for k in self.shift.worst]
+            values["only_prior_changed"] = {"p_value": self.shift.p_value, "fits_worst": worst}
         return values | ({} if self.judgement is None else self.judgement.as_json())
 
     def write(self, folder: Path) -> None:

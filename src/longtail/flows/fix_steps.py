@@ -138,7 +138,10 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
         return FittedSteps(calibrators, validation.carried)
     if plan.target == "estimate":
         assert unlabelled is not None
-        estimate = estimate_prior(unlabelled, validation=validation)
+        calibrate = plan.calibration != "none"
+        estimate = estimate_prior(
+            unlabelled, validation=validation, calibrate=calibrate, seed=plan.seed
+        )
         return FittedSteps(
             (*calibrators, posthoc.PCSoftmax(estimate.prior)), estimate.prior, estimate
         )

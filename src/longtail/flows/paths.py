@@ -246,7 +246,8 @@ def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
             right[place, at] = taken == true
             highest[place, at] = moved[index, taken]
             own[place, at] = moved[index, true]
-    confidence, loss = np.exp(highest - total), total - own
+    # Where the likely classes are next to ruled out, the sum may leave the range of numbers.
+    confidence, loss = np.exp(np.minimum(highest - total, 0.0)), total - own
     measures = zip(right, confidence, loss, bin_of(confidence), strict=True)
     return [PerSample(*parts) for parts in measures]
 
@@ -257,5 +258,5 @@ def under(samples: PerSample, weights: Floats) -> UnderTarget:
     gaps = np.bincount(samples.bins, shares * (samples.right - samples.confidence))
     counted = shares > 0  # a class that does not count may have an infinite loss
     loss = float(shares[counted] @ samples.loss[counted])
-    accuracy = float(shares @ samples.right)
-    return UnderTarget(accuracy, float(np.abs(gaps).sum()), loss if math.isfinite(loss) else None)
+    accuracy, error = float(shares @ samples.right), float(np.abs(gaps).sum())
+    return UnderTarget(accuracy, error, loss if math.isfinite(loss) else None)

@@ -153,7 +153,8 @@ class Accumulator(ClassSums):
     def mean(self, sums: Floats) -> float:
         """The mean over samples of what `sums` is the sum of in each class, such as `nll`."""
         seen = self.weight > 0  # a class that does not count may have an infinite sum
-        return float(self.weight[seen] @ sums[seen])
+        with np.errstate(invalid="ignore"):  # infinite both ways: no mean
+            return float(self.weight[seen] @ sums[seen])
 
     def mean_interval(self, sums: Floats, squares: Floats, least: float = -inf) -> Interval:
         """The mean with its 95 % interval, from sums of squares too."""
@@ -179,7 +180,7 @@ class Accumulator(ClassSums):
         """Of every class's probability; None under a target without label_counts."""
         if self.target != self._gap_target:
             return None
-        total = 1.0 if self._gap_target is not None else float(self.samples.sum())
+        total = float(self.samples @ self._gap_weight)
         return float(np.abs(self._cells[4]).sum()) / total / self.num_classes
 
     @property

@@ -278,4 +278,4 @@ def _are_scaled(before: Numbers, after: Numbers, eps: float) -> bool:
     factor = (x * y).sum(axis=1) / np.where(squares > 0, squares, 1.0)
     left = ((y - factor[:, None] * x) ** 2).sum(axis=1)
     rounding = (now**2).sum(axis=1) + factor**2 * (was**2).sum(axis=1)
-    return bool(((left <= (8 * eps) ** 2 * rounding) & (factor >= 0)).all())
+    return bool(((left <= (8 * eps) ** 2 * rounding) & (factor > 0)).all())

@@ -26,7 +26,7 @@ from longtail.core.probabilities import check_not_probs
 from longtail.core.score_checks import check_rows
 from longtail.metrics.recall import check_mask, ratio
 from longtail.metrics.samples import labelled, sums_by
-from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
+from longtail.metrics.terms import BINS, Terms, bin_of, block_sums, slack_of
 
 Groups: TypeAlias = Mapping[str, ArrayLike] | GroupsLike  # masks over the classes, or edges
 
@@ -132,7 +132,7 @@ class ClassSums:
         values: list[Numbers] = [one, right, nll, nll**2, brier, brier**2]
         for total, value in zip(of_class, values, strict=True):
             total += sums_by(labels, times * value, self.num_classes)
-        cell = labels * self.bins + bin_of(confidence, self.bins)
+        cell = labels * self.bins + bin_of(confidence, self.bins, slack_of(rows))
         values = [one, right, confidence, gap**2]
         for cells, value in zip(self._cells, values, strict=False):
             cells += sums_by(cell, times * value, cells.size).reshape(cells.shape)

@@ -34,12 +34,22 @@ class Terms(NamedTuple):
     confidence: Floats  # the probability of the most likely class
 
 
-def bin_of(probs: Floats, bins: int = BINS) -> Indices:
-    """The number from 0 of each probability's bin of equal width (lo, hi]; 0 is in the first."""
+def bin_of(probs: Floats, bins: int = BINS, slack: float = 0.0) -> Indices:
+    """The number from 0 of each probability's bin of equal width (lo, hi]; 0 is in the first.
+
+    What is above an edge by a share of `slack` or less counts as being on it.
+    """
+    if slack:
+        probs = probs * (1 - slack)
     at = (probs * bins).astype(np.int64)
     # k/bins is the double nearest to the edge; what is at or next below it may be one too high.
     at -= probs <= at / bins
     return np.clip(at, 0, bins - 1)
+
+
+def slack_of(rows: npt.NDArray[np.floating]) -> float:
+    """What rounding makes of probabilities on an edge, which shares of votes are, and no more."""
+    return 1e-6 if rows.dtype == np.float32 else 1e-12
 
 
 def block_sums(
@@ -69,6 +79,7 @@ def _part_sums(
     predictions = np.empty(size, np.int64)
     nll, brier, confidence, own = np.empty((4, size))
     kind = np.float32 if rows.dtype == np.float32 else np.float64
+    slack = slack_of(rows)
     column, above, ones = np.zeros(classes), [], np.ones(classes, kind)
     least = (1 - 1e-6) / bins  # a little below the first edge: what is above it is looked up
     buffers = np.empty((2, min(size, max(1, IN_CACHE // classes)), classes), kind)
@@ -97,7 +108,7 @@ def _part_sums(
     terms = Terms(predictions == labels, nll, np.maximum(brier, 0), confidence)
     chosen, probs, counted = (np.concatenate(parts) for parts in zip(*above, strict=True))
     claimed = probs * counted
-    gaps = -sums_by(chosen * bins + bin_of(probs, bins), claimed, classes * bins)
+    gaps = -sums_by(chosen * bins + bin_of(probs, bins, slack), claimed, classes * bins)
     gaps[::bins] -= column - sums_by(chosen, claimed, classes)
-    gaps += sums_by(labels * bins + bin_of(own, bins), weights, classes * bins)
+    gaps += sums_by(labels * bins + bin_of(own, bins, slack), weights, classes * bins)
     return terms, predictions, gaps.reshape(classes, bins)

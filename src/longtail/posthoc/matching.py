@@ -36,7 +36,7 @@ class MarginalMatching(Calibrator):
     bias: Floats  # b, one number a class
     carried: Prior  # t, what the result carries
     source: Prior | None  # what the scores it was fitted on were said to carry
-    spread: Floats | None  # how far each b may be off, as a standard error; None if made by hand
+    spread: Floats | None  # standard errors of the logarithms of `measured`; None if made by hand
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class MarginalMatching(Calibrator):
         if scores.carried is not None:
             move = prior_offset(scores.carried, goal)
         matched = matched_offsets(logits + move, goal)
-        return cls(move + matched.offset, goal, scores.carried, matched.spread)
+        measured = Prior.from_log(goal.log - move - matched.offset)
+        spread = matched.deviations(measured.probs)
+        return cls(move + matched.offset, goal, scores.carried, spread)
 
     @property
     def measured(self) -> Prior:

@@ -8,7 +8,8 @@ is how sure the model is: over the bins,
 
     Σ (new − F q)² / (F q / N + Σ_y q_y² F_y (1 − F_y) / n_y)
 
-beside the same of counts that are drawn from F q and from F. A change after which the model is as
+beside the same of counts that are drawn from F* q, with F* drawn from what the validation samples
+leave open, a Dirichlet distribution around F. A change after which the model is as
 sure as it should be for some prior is not seen.
 """
 
@@ -60,7 +61,7 @@ def check_only_prior_changed(
     >>> check_only_prior_changed(Scores(2 * new), validation).is_doubtful
     True
     """
-    check_whole(resamples, "resamples", least=1)
+    check_whole(resamples, "resamples", least=99)  # of fewer none is one in a hundred
     labelled, size = check_validation(validation, "a check of the shift"), scores.num_classes
     if labelled.prior.num_classes != size or not len(scores):
         raise ValueError(
@@ -74,12 +75,12 @@ def check_only_prior_changed(
     random = np.random.default_rng(check_whole(seed, "seed", least=0))
     classes = (old + said) / (counts + 1)
     found, q = _misfit(new, classes, counts)
-    fitted = classes @ q / (classes @ q).sum()
     beyond = 0
     for _ in range(resamples):
-        drawn = random.multinomial(counts, (classes / classes.sum(axis=0)).T).T
-        again = random.multinomial(total, fitted), (drawn + said) / (counts + 1), counts
-        beyond += _misfit(*again)[0] >= found
+        open_shares = random.standard_gamma(old + said)
+        mixed = (open_shares / open_shares.sum(axis=0)) @ q
+        drawn = random.multinomial(total, mixed / mixed.sum())
+        beyond += _misfit(drawn, classes, counts)[0] >= found
     by_class = _squares(new / total, classes, counts, total, q).reshape(size, _BINS).sum(axis=1)
     worst = np.argsort(-by_class)[:3].tolist()
     return ShiftCheck((1 + beyond) / (1 + resamples), tuple(worst))
