@@ -280,6 +280,16 @@ def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibr
             assert given == [tau]
 
 
+def test_seed_and_calibration_reach_the_estimate():
+    def high(**options):
+        return fix(validation(), validation(seed=1), target="estimate", **options).estimate.high
+
+    assert not np.array_equal(high(seed=1), high(seed=2))
+    np.testing.assert_array_equal(high(seed=1), high(seed=1))
+    bare = fix(validation(), validation(seed=1), target="estimate", calibration="none")
+    assert bare.estimate.calibration is None
+
+
 def test_an_estimated_target_is_measured_with_the_calibration_that_is_saved(tmp_path):
     """Class by class the model is off, so that a temperature alone gives other numbers."""
     held = validation(600)
