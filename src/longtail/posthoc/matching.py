@@ -30,7 +30,7 @@ class MarginalMatching(Calibrator):
     >>> logits = [[2.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]] * 500      # of 50 : 50 samples
     >>> fitted = MarginalMatching.fit(Scores(logits, carried=[1, 1]), prior=[50, 50])
     >>> fitted.measured, fitted.bias.tolist(), fitted.spread.tolist()
-    (Prior([0.622, 0.378]), [-0.249, 0.249], [0.014, 0.014])
+    (Prior([0.622, 0.378]), [-0.248, 0.248], [0.011, 0.017])
     """
 
     bias: Floats  # b, one number a class

@@ -40,10 +40,13 @@ def jobs(images, tmp_path_factory):
     runs = tmp_path_factory.mktemp("many")
     long = job(images, runs / "long", epochs=30, batch_size=2)
     watch = threading.Thread(target=interrupt_after_an_epoch, args=(long.folder,))
+    # Where tests run in the background a shell has told them to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     watch.start()
     with pytest.raises(KeyboardInterrupt):
         train_many([long])
     watch.join()
+    signal.signal(signal.SIGINT, before)
     diverging = job(images, runs / "diverging", epochs=2, optimizer={"lr": 1e30})
     return long, diverging, job(images, runs / "short", epochs=1)
 
