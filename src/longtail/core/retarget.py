@@ -135,8 +135,10 @@ def check_logits(logits: Array, num_classes: int) -> None:
 
 def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
     """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
-    if isinstance(rows, np.ndarray) and rows.size and np.isfinite([rows.min(), rows.max()]).all():
-        return  # which is seen sooner than row by row
+    if isinstance(rows, np.ndarray) and rows.size:  # which is seen sooner than row by row
+        parts = slices(len(rows), rows[0].size, IN_CACHE)
+        if all(np.isfinite([rows[at].min(), rows[at].max()]).all() for at in parts):
+            return
     right = np.isfinite(largest(rows))
     if not right.all():
         row = int(right.argmin())

@@ -87,9 +87,8 @@ def _part_sums(
         block, truth = rows[part], labels[part]
         e, squares = buffers[:, : len(block)]
         index, top = np.arange(len(block)), block.argmax(axis=1)
-        np.copyto(e, block)
-        highest, own_logit = (e[index, at].astype(np.float64) for at in (top, truth))
-        e -= e[index, top][:, None]
+        highest, own_logit = (block[index, at].astype(np.float64) for at in (top, truth))
+        np.subtract(block, block[index, top][:, None], out=e, dtype=kind, casting="same_kind")
         np.exp(e, out=e)
         total, own_exp = (each.astype(np.float64) for each in (e @ ones, e[index, truth]))
         own[part], predictions[part] = own_exp / total, top
@@ -104,7 +103,7 @@ def _part_sums(
             above.append((high - row * classes, e.ravel()[high] / total[row], weights[part][row]))
     if not whole:
         terms = Terms(predictions == labels, nll, np.full(size, np.nan), confidence)
-        return terms, predictions, np.full((classes, bins), np.nan)
+        return terms, predictions, np.full((1, 1), np.nan)
     terms = Terms(predictions == labels, nll, np.maximum(brier, 0), confidence)
     chosen, probs, counted = (np.concatenate(parts) for parts in zip(*above, strict=True))
     claimed = probs * counted
