@@ -32,11 +32,16 @@ def naive(logits, labels, weights, bins):
 
 
 @pytest.mark.parametrize("bins", [1, 15, 20])
+@pytest.mark.parametrize("level", [0, -29, 29, -200, 200])
 @pytest.mark.parametrize(
     ("kind", "near", "zero"), [("float64", 1e-12, 1e-14), ("float32", 1e-6, 5e-7)]
 )
-def test_they_are_those_of_loops(block, bins, kind, near, zero, monkeypatch):
-    block = (block[0].astype(kind), *block[1:])
+def test_they_are_those_of_loops(block, bins, level, kind, near, zero, monkeypatch):
+    logits = block[0].astype(kind)
+    if level:  # each row's highest is at it, or up to one below
+        fraction = np.abs(logits.max(axis=1, keepdims=True)) % 1
+        logits += level - logits.max(axis=1, keepdims=True) - fraction
+    block = (logits, *block[1:])
     monkeypatch.setattr(terms, "_PART", 7 * 90)
     monkeypatch.setattr(terms, "IN_CACHE", 7 * 40)
     made, predicted, gaps = block_sums(*block, bins)

@@ -19,6 +19,7 @@ from longtail.core.arrays import Array, ArrayT, Floats, Numbers, RowsLike, Table
 from longtail.core.blocks import IN_CACHE, slices
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
+from longtail.core.threads import one_blas_thread
 
 
 class UnknownPriorError(ValueError):
@@ -135,10 +136,8 @@ def check_logits(logits: Array, num_classes: int) -> None:
 
 def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
     """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
-    if isinstance(rows, np.ndarray) and rows.size:  # which is seen sooner than row by row
-        parts = slices(len(rows), rows[0].size, IN_CACHE)
-        if all(np.isfinite([rows[at].min(), rows[at].max()]).all() for at in parts):
-            return
+    if isinstance(rows, np.ndarray) and rows.size and _square_is_finite(rows):
+        return
     right = np.isfinite(largest(rows))
     if not right.all():
         row = int(right.argmin())
@@ -149,6 +148,14 @@ def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
             f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
             "has diverged, a value is missing, or a file was read with the wrong type"
         )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+@one_blas_thread()
+def _square_is_finite(rows: Numbers) -> bool:
+    """Whether the sum of all squares is, which is seen sooner than row by row; if not, look."""
+    blocks = (rows[at] for at in slices(len(rows), rows[0].size, IN_CACHE))
+    return all(bool(np.isfinite(np.vdot(block, block))) for block in blocks)
 
 
 def check_in_range(rows: Array) -> None:

@@ -5,7 +5,9 @@ With z the logits less the highest of their row and Z = Σ_c exp z_c, which is a
     NLL = log Z − z_y,    Brier = Σ_{c≠y} p_c² + (1 − p_y)²,    confidence = 1/Z,    p = exp z/Z.
 
 Blocks stay in the cache, and there is one exponential a logit, in float32 where that is what the
-logits are: what it misses, about 1e-7, is what they were rounded by themselves.
+logits are: what it misses, about 1e-7, is what they were rounded by themselves. Where the highest
+logits are near zero, exponentials are taken of the logits as they are and divided by that of the
+highest, which is one look at them less.
 
 The class-wise calibration error puts every p(c|x) into a bin, but nearly all into the first: those
 that are not are looked up, and the first bin is what they leave of the sum over all.
@@ -23,6 +25,7 @@ from longtail.metrics.samples import sums_by
 
 BINS = 20
 _PART = 2**20  # numbers that a thread takes at a time
+_NEAR_ZERO = 30  # e^±60, the squares of exponentials, and sums of a billion are well in float32
 
 
 class Terms(NamedTuple):
@@ -88,19 +91,26 @@ def _part_sums(
         e, squares = buffers[:, : len(block)]
         index, top = np.arange(len(block)), block.argmax(axis=1)
         highest, own_logit = (block[index, at].astype(np.float64) for at in (top, truth))
-        np.subtract(block, block[index, top][:, None], out=e, dtype=kind, casting="same_kind")
-        np.exp(e, out=e)
-        total, own_exp = (each.astype(np.float64) for each in (e @ ones, e[index, truth]))
+        if np.abs(highest).max() < _NEAR_ZERO:
+            np.exp(block, out=e, dtype=kind)
+        else:
+            np.subtract(block, block[index, top][:, None], out=e, dtype=kind, casting="same_kind")
+            np.exp(e, out=e)
+        unit = e[index, top].astype(np.float64)
+        total, own_exp = (each / unit for each in (e @ ones, e[index, truth]))
         own[part], predictions[part] = own_exp / total, top
         nll[part] = np.log(total) + (highest - own_logit)
         confidence[part] = 1 / total
         if whole:
             np.multiply(e, e, out=squares)
-            brier[part] = (squares @ ones - own_exp**2) / total**2 + (1 - own[part]) ** 2
-            column += (weights[part] / total).astype(kind) @ e
-            high = np.flatnonzero(e > (least * total).astype(kind)[:, None])
+            others = squares @ ones / unit**2 - own_exp**2
+            brier[part] = others / total**2 + (1 - own[part]) ** 2
+            whole_sum = unit * total
+            column += (weights[part] / whole_sum).astype(kind) @ e
+            high = np.flatnonzero(e > (least * whole_sum).astype(kind)[:, None])
             row = high // classes
-            above.append((high - row * classes, e.ravel()[high] / total[row], weights[part][row]))
+            probs = e.ravel()[high] / whole_sum[row]
+            above.append((high - row * classes, probs, weights[part][row]))
     if not whole:
         terms = Terms(predictions == labels, nll, np.full(size, np.nan), confidence)
         return terms, predictions, np.full((1, 1), np.nan)
