@@ -229,6 +229,19 @@ def test_an_option_changes_the_weights_and_still_learns(changes):
     assert same == ("compile" in changes)
 
 
+def test_images_are_small_in_the_first_epochs_and_their_own_size_after_them():
+    data, net, seen = images(size=8), model(), []
+    net.backbone.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    options = quick(epochs=3, early_sizes=((1, 4), (2, 6)))
+    quick_train(net, data, options=options, augment=None)
+    steps = len(seen) // 3
+    assert [tuple(batch.shape[2:]) for batch in seen[::steps]] == [(4, 4), (6, 6), (8, 8)]
+    # A quarter of the pixels: each is a mean of those around its place, so the mean image stays.
+    first, last = torch.cat(seen[:steps]), torch.cat(seen[-steps:])
+    assert torch.allclose(first.mean(dim=(0, 2, 3)), last.mean(dim=(0, 2, 3)), atol=0.02)
+    assert first.std() < last.std()
+
+
 def test_a_step_and_an_epoch_are_told_and_logged(tmp_path):
     data, seen = images(), []
     result = quick_train(
@@ -361,6 +374,8 @@ def test_inductor_trains_to_the_same_loss():
         ({"momentum": 0.0, "nesterov": True}, "nesterov looks ahead"),
         ({"clip_norm": 0.0}, r"clip_norm.*above 0"),
         ({"accumulate": 17}, "cannot go through in 17 pieces"),
+        ({"early_sizes": ((2, 6), (2, 4))}, "epochs of early_sizes must rise"),
+        ({"early_sizes": ((0, 6),)}, "early_sizes must be"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, named):
@@ -384,6 +399,7 @@ BESIDE = lt.losses.LossWithTerms(lt.losses.CrossEntropy([1] * 4), [(lt.losses.Sp
         ({"loss": lt.losses.CrossEntropy([1] * 4, ignore_index=3)}, "leave the images"),
         ({"recipe": {"place": object()}}, r"recipe.*JSON"),
         ({"options": quick(precision="float16")}, "float16. needs a GPU"),
+        ({"options": quick(early_sizes=((1, 8),))}, "theirs are 8 pixels"),
         ({"tensorboard": True}, "give one with run"),
         ({"evaluate_every": 0}, "evaluate_every must be 1 or more"),
         ({"checkpoint_every": 0}, "checkpoint_every must be 1 or more"),

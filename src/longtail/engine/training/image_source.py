@@ -216,12 +216,17 @@ class Inputs(NamedTuple):
     num_classes: int
     generator: Generator
 
-    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The images, and their labels: class indices, or probabilities after mixup."""
+    def __call__(self, batch: Batch, size: int | None = None) -> tuple[Tensor, Tensor]:
+        """The images, scaled to a size if there is one, and their labels.
+
+        Labels are class indices, or probabilities after mixup.
+        """
         images, labels = batch
         if self.augment is not None:
             images = self.augment(images, self.generator)
         images = self.normalize(images)
+        if size is not None:
+            images = F.interpolate(images, (size, size), mode="bilinear", antialias=True)
         if self.mixup is not None:
             images, labels = Mixup(self.mixup)(images, labels, self.num_classes, self.generator)
         return channels_last(images), labels

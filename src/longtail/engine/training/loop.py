@@ -142,10 +142,11 @@ class Loop:
             carried = self.begin(epoch, done=state.step)
             began = time.perf_counter() - state.seconds
             seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
+            size = self.options.size_in(epoch)
             order, done = list(self.sampler), state.step * self._size
             for batch in self.source.batches(order, self._size, seed, start=done):
                 lr = self.options.lr * self.rate(epoch * steps + state.step)
-                value = self.learner.step(*self.inputs(batch), lr)
+                value = self.learner.step(*self.inputs(batch, size), lr)
                 state.step, taken = state.step + 1, taken + 1
                 if not math.isfinite(value):
                     raise FloatingPointError(

@@ -5,7 +5,15 @@ from typing import Literal, Protocol, Self
 
 from longtail.core.numbers import check_seed
 from longtail.engine.schedules import Constant
-from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive, Whole, check_fields
+from longtail.ranges import (
+    Count,
+    FractionBelowOne,
+    NonNegative,
+    Pixels,
+    Positive,
+    Whole,
+    check_fields,
+)
 
 
 class EpochSchedule(Protocol):
@@ -47,6 +55,8 @@ class TrainingOptions:
     precision: Literal["float32", "bfloat16", "float16"] = "float32"  # autocast; float16 on a GPU
     ema: FractionBelowOne | None = None  # decay of averaged weights: validated, and what remains
     mixup: Positive | None = None  # its α
+    # Before an epoch, counted from 0, images are scaled down to a size: (epoch, pixels), rising.
+    early_sizes: tuple[tuple[Count, Pixels], ...] = ()
     compile: bool | str = False  # or the name of a backend of torch.compile
     parallel: Literal["ddp", "fsdp"] = "ddp"
     seed: int = 0  # of augmentation and of whatever in the model is random
@@ -62,3 +72,10 @@ class TrainingOptions:
                 f"a batch of {self.batch_size} cannot go through in {self.accumulate} pieces; "
                 "lower accumulate"
             )
+        ends = [until for until, _ in self.early_sizes]
+        if ends != sorted(set(ends)):
+            raise ValueError(f"the epochs of early_sizes must rise, got {self.early_sizes}")
+
+    def size_in(self, epoch: int) -> int | None:
+        """The side that images are scaled down to in an epoch; None as they are."""
+        return next((size for until, size in self.early_sizes if epoch < until), None)

@@ -221,6 +221,12 @@ def check_training(
             f"mixup makes soft labels, which {type(losses[-1]).__name__} does not take; "
             "leave mixup out or take another loss"
         )
+    side = min(images[0][0].shape[1:])
+    if any(size >= side for _, size in options.early_sizes):
+        raise ValueError(
+            f"early_sizes scale images down, but theirs are {side} pixels a side, got "
+            f"{options.early_sizes}; take smaller sizes, or leave them out"
+        )
     trained = [p for p in model.parameters() if p.requires_grad]
     if not trained or any(True for _ in loss.parameters()):
         raise ValueError(

@@ -239,6 +239,7 @@ def build_options(recipe: Recipe) -> TrainingOptions:
         precision=recipe.precision,
         ema=recipe.ema,
         mixup=recipe.mixup,
+        early_sizes=tuple((early.until, early.size) for early in recipe.early_sizes),
         compile=recipe.compile,
         parallel=recipe.parallel,
         seed=recipe.seed,

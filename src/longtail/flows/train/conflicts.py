@@ -88,7 +88,7 @@ def _of_fsdp(recipe: Recipe) -> Iterator[str]:
 
 
 def _of_epochs(recipe: Recipe) -> Iterator[str]:
-    """Why the schedule, deferred re-weighting and terms do not fit the epochs."""
+    """Why the schedule, early sizes, deferred re-weighting and terms do not fit the epochs."""
     schedule, epochs, drw = recipe.schedule.values(), recipe.epochs, recipe.drw
     peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
     milestones = list(schedule.get("milestones", ()))
@@ -108,6 +108,14 @@ def _of_epochs(recipe: Recipe) -> Iterator[str]:
         yield (
             f"drw.start is epoch {drw.start}, but there are {epochs} epochs: start earlier, or set "
             "drw=null"
+        )
+    ends = [early.until for early in recipe.early_sizes]
+    if ends != sorted(set(ends)):
+        yield f"until must rise along early_sizes, got {ends}"
+    if ends and ends[-1] >= epochs:
+        yield (
+            f"early_sizes last until epoch {ends[-1]}, but there are {epochs} epochs: the last of "
+            "them are for images of their own size; end earlier, or leave them out"
         )
     for term in recipe.terms:
         if (start := term.values()["start"]) >= epochs:

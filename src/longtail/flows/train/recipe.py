@@ -127,6 +127,13 @@ class Normalization(Section, frozen=True):
             raise ValueError(f"mean has {len(self.mean)} channels and std {len(self.std)}")
 
 
+class EarlySize(Section, frozen=True):
+    """Images of fewer pixels in the first part of training, which saves time."""
+
+    until: Count  # the first epoch with larger ones
+    size: Pixels  # of a side, to which they are scaled down
+
+
 class Optimizer(Section, frozen=True):
     """How the weights move; momentum and nesterov are for SGD."""
 
@@ -179,6 +186,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     sampler: parts.Sampler = parts.SAMPLERS["instance"]()
     augment: tuple[parts.Augmentation, ...] = ()  # of training images, the first first
     normalize: Normalization | None = None  # None measures it on the training part
+    early_sizes: tuple[EarlySize, ...] = ()  # of images, in the epochs before they have their own
     mixup: Positive | None = None  # its α
     optimizer: Optimizer = Optimizer()
     schedule: parts.Schedule = parts.SCHEDULES["constant"]()
