@@ -36,7 +36,7 @@ CASES = {
 
 @pytest.fixture(params=["newton", "anderson"])
 def way(request, monkeypatch):
-    """Both ways: that of up to a thousand classes, and that of more."""
+    """Both ways: that of matrices which are worth their cost, and that of larger ones."""
     if request.param == "anderson":
         monkeypatch.setattr(likeliest, "_MOST_FOR_NEWTON", 0)
     return request.param

@@ -13,7 +13,7 @@ conditions; F is concave, so no prior is likelier by more than that, in log-like
 Newton's step goes to the top of the parabola of these derivatives, as far as no class loses more
 than nine tenths: about eight are enough, however alike classes are. Many problems are solved at
 once, one a column, by products of matrices: −F'' is taken for the mean of all columns, scaled to
-the diagonal that is a column's own. Where that matrix is too large, steps of EM are taken together
+the diagonal that is a column's own. Where these matrices are too large, steps of EM are taken together
 (Anderson, 1965): those combined whose changes of log t cancel best. A step that would lower F is
 left for one of EM, which never does.
 """
@@ -29,7 +29,7 @@ from longtail.core.blocks import IN_CACHE, slices
 from longtail.core.threads import in_threads, one_blas_thread
 
 GAP = 1e-8
-_MOST_FOR_NEWTON = 1000  # classes; from there on the matrix costs more than it saves
+_MOST_FOR_NEWTON = 2**22  # numbers in the matrices of all problems; more cost more than they save
 _MAX_STEPS = 1000
 _LEAST_KEPT = 0.1  # of a class's share: further off F is no parabola
 _RIDGE = 1e-10  # beside a diagonal of one: classes that nothing tells apart leave no curvature
@@ -61,7 +61,7 @@ def solve_free(
     pseudo_counts any that broadcast to that of the start.
     """
     more = np.broadcast_to(pseudo_counts, start.shape)
-    by_newton, steps = len(start) <= _MOST_FOR_NEWTON, _Steps()
+    by_newton, steps = start.size * len(start) <= _MOST_FOR_NEWTON, _Steps()
     priors, left = start.copy(), np.arange(start.shape[1])
     here = _look(likelihood, weights, more, start, by_newton)
     for iteration in range(1, _MAX_STEPS + 1):
