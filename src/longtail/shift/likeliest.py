@@ -13,9 +13,9 @@ conditions; F is concave, so no prior is likelier by more than that, in log-like
 Newton's step goes to the top of the parabola of these derivatives, as far as no class loses more
 than nine tenths: about eight are enough, however alike classes are. Many problems are solved at
 once, one a column, by products of matrices: −F'' is taken for the mean of all columns, scaled to
-the diagonal that is a column's own. Where these matrices are too large, steps of EM are taken together
-(Anderson, 1965): those combined whose changes of log t cancel best. A step that would lower F is
-left for one of EM, which never does.
+the diagonal that is a column's own. Where these matrices are too large, steps of EM are taken
+together (Anderson, 1965): those combined whose changes of log t cancel best. A step that would
+lower F is left for one of EM, which never does.
 """
 
 from __future__ import annotations
