@@ -26,6 +26,7 @@ from longtail.losses.elm import Pull as Pull
 from longtail.losses.elm import pull_margins as pull_margins
 from longtail.losses.lade import LADE as LADE
 from longtail.losses.lade import LADER as LADER
+from longtail.losses.linear_cross_entropy import linear_cross_entropy as linear_cross_entropy
 from longtail.losses.loss import Loss as Loss
 from longtail.losses.margins import CDT as CDT
 from longtail.losses.margins import LDAM as LDAM
