@@ -37,8 +37,10 @@ from longtail.losses.margins import MarginLoss as MarginLoss
 from longtail.losses.margins import TwoScale as TwoScale
 from longtail.losses.pairwise import Equalized as Equalized
 from longtail.losses.pairwise import PairwiseMargin as PairwiseMargin
+from longtail.losses.proposals import LabelCounts as LabelCounts
 from longtail.losses.regularizer import RegularizedLoss as RegularizedLoss
 from longtail.losses.regularizer import Regularizer as Regularizer
 from longtail.losses.sample_loss import SampleLoss as SampleLoss
+from longtail.losses.sampled_softmax import SampledSoftmax as SampledSoftmax
 from longtail.losses.with_terms import AddedTerm as AddedTerm
 from longtail.losses.with_terms import LossWithTerms as LossWithTerms
