@@ -36,7 +36,7 @@ def test_both_are_found():
     assert set(every_head_loss()) == {"linear_cross_entropy", "SampledSoftmax"}
 
 
-@pytest.mark.parametrize("name", every_head_loss())
+@pytest.mark.parametrize("name", list(every_head_loss()))
 def test_a_loss_is_in_the_table(name):
     assert [each for each in HEAD_MAKE if each.split(",")[0] == name]
 

@@ -176,7 +176,8 @@ def _gradients(
     taken = targets.taken.masked_fill(targets.taken == 0, 1.0)  # where nothing is taken
     dtype, counts, scale = total.dtype, targets.taken * factor / total, total / taken
     of_rows = rows.new_zeros(rows.shape, dtype=dtype) if needed[0] else None
-    of_weight = torch.empty_like(weight) if needed[1] else None
+    filled = torch.empty_like if len(rows) else torch.zeros_like  # by the blocks, if there are any
+    of_weight = filled(weight) if needed[1] else None
     of_offset = None if offset is None or not needed[2] else torch.zeros_like(offset)
     for classes, part, blocks in _blocks(rows, weight, offset, dtype):
         into = None if of_weight is None else of_weight[classes]
