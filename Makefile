@@ -69,6 +69,7 @@ bench: $(VENV)/.installed-dev
 	@echo "== Measuring; the tables go to results/"
 	$(BIN)/python benchmarks/loss_cost.py | tee results/loss_cost.md
 	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
+	$(BIN)/python benchmarks/huge_labels.py | tee results/huge_labels.md
 	$(BIN)/python benchmarks/footprint.py | tee results/footprint.md
 	$(BIN)/python benchmarks/size.py | tee results/size.md
 	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md

@@ -6,6 +6,7 @@ plain arithmetic. `CONTRACT` holds every loss that declares a prior, with what i
 
 from functools import partial
 
+import numpy as np
 import torch
 
 from longtail import Prior, heads, losses
@@ -93,6 +94,36 @@ OTHER_FORMS = (
 )
 
 
+class LinearLayer:
+    """linear_cross_entropy with what it is given at each call, as its contract takes a loss."""
+
+    def __init__(self, train, tau=0.0, weight=None, label_smoothing=0.0, **options):
+        carried = train.smoothed(label_smoothing).tempered(1 - tau)
+        self.carried = carried if weight is None else carried.reweighted(weight)
+        self.options = {"train": train, "carried": carried, "class_weight": weight}
+        self.options |= {"label_smoothing": label_smoothing, **options}
+
+    def __call__(self, features, weight, bias, labels):
+        return losses.linear_cross_entropy(features, weight, bias, labels, **self.options)
+
+
+PROPOSAL = [0.1, 0.4, 0.2, 0.3]
+DRAWN = partial(losses.SampledSoftmax, proposal=PROPOSAL, num_negatives=2)
+# Losses that take a layer's features and weight: by the name of what they are, how, and what the
+# layer's logits carry.
+HEAD_MAKE = {
+    "linear_cross_entropy": LinearLayer,
+    "linear_cross_entropy, adjusted": partial(LinearLayer, tau=1.0),
+    "SampledSoftmax": DRAWN,
+    "SampledSoftmax, uncorrected": partial(DRAWN, corrected=False),
+    "SampledSoftmax, distinct": partial(DRAWN, distinct=True),
+    "SampledSoftmax, distinct, uncorrected": partial(DRAWN, distinct=True, corrected=False),
+    "SampledSoftmax, all": partial(DRAWN, distinct=True, num_negatives=4),
+    "SampledSoftmax, in batch": losses.SampledSoftmax,
+    "SampledSoftmax, in batch, uncorrected": partial(losses.SampledSoftmax, corrected=False),
+}
+
+
 def uniform(train):
     return Prior.uniform(train.num_classes)
 
@@ -121,6 +152,22 @@ CONTRACT = {
     "LossWithTerms": lambda train: train,
     "LossWithTerms, adjusted": uniform,
     "LossWithTerms, ELM": uniform,
+}
+
+
+def as_trained(train):
+    return train
+
+
+HEAD_CONTRACT = {
+    **dict.fromkeys(HEAD_MAKE, as_trained),
+    "linear_cross_entropy, adjusted": uniform,
+    "SampledSoftmax, uncorrected": lambda train: Prior.of(train.probs / np.array(PROPOSAL)),
+    # Two of four classes by this proposal: with λ = 2 no class is always in.
+    "SampledSoftmax, distinct, uncorrected": lambda train: Prior.of(
+        train.probs / (2 * np.array(PROPOSAL))
+    ),
+    "SampledSoftmax, in batch, uncorrected": uniform,
 }
 
 

@@ -22,6 +22,8 @@ METHODS = [
     and issubclass(thing, losses.Loss | losses.Regularizer)
     and name not in ABSTRACT
 ]
+OF_A_LAYER = ["linear_cross_entropy", "SampledSoftmax"]  # which take its features and weight
+METHODS += OF_A_LAYER
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -54,6 +54,17 @@ MAKERS = {
     "losses.Deferred": partial(
         losses.Deferred, losses.CrossEntropy(COUNTS), losses.Balanced(COUNTS), start=1
     ),
+    "losses.linear_cross_entropy": partial(
+        losses.linear_cross_entropy,
+        torch.zeros(2, 3),
+        torch.zeros(4, 3),
+        None,
+        torch.tensor([0, 1]),
+        COUNTS,
+        COUNTS,
+    ),
+    "losses.SampledSoftmax": partial(losses.SampledSoftmax, COUNTS, COUNTS, num_negatives=2),
+    "losses.LabelCounts": partial(losses.LabelCounts, 4),
     "losses.class_balanced_weights": partial(losses.class_balanced_weights, COUNTS),
     "losses.pull_margins": partial(losses.pull_margins, COUNTS),
     "losses.deferred_reweighting": partial(

@@ -26,6 +26,7 @@ from longtail.losses.elm import Pull as Pull
 from longtail.losses.elm import pull_margins as pull_margins
 from longtail.losses.lade import LADE as LADE
 from longtail.losses.lade import LADER as LADER
+from longtail.losses.linear_cross_entropy import linear_cross_entropy as linear_cross_entropy
 from longtail.losses.loss import Loss as Loss
 from longtail.losses.margins import CDT as CDT
 from longtail.losses.margins import LDAM as LDAM
@@ -36,8 +37,10 @@ from longtail.losses.margins import MarginLoss as MarginLoss
 from longtail.losses.margins import TwoScale as TwoScale
 from longtail.losses.pairwise import Equalized as Equalized
 from longtail.losses.pairwise import PairwiseMargin as PairwiseMargin
+from longtail.losses.proposals import LabelCounts as LabelCounts
 from longtail.losses.regularizer import RegularizedLoss as RegularizedLoss
 from longtail.losses.regularizer import Regularizer as Regularizer
 from longtail.losses.sample_loss import SampleLoss as SampleLoss
+from longtail.losses.sampled_softmax import SampledSoftmax as SampledSoftmax
 from longtail.losses.with_terms import AddedTerm as AddedTerm
 from longtail.losses.with_terms import LossWithTerms as LossWithTerms

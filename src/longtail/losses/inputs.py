@@ -9,6 +9,7 @@ import warnings
 import torch
 from torch import Tensor
 
+from longtail.core.labels import check_labels
 from longtail.core.retarget import check_logits
 from longtail.core.tensors import wide_dtype
 from longtail.losses.kernel import is_eager_cpu
@@ -117,3 +118,50 @@ def counted_rows(rows: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tenso
         return rows, labels
     kept = labels != ignore_index
     return rows[kept], labels[kept]
+
+
+def head_rows(
+    features: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, ignore_index: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Features (n, D) and labels of the samples that count, and which those are among all.
+
+    For losses that take a linear layer's features, weight and bias in place of its logits.
+    """
+    given = [features, weight, labels, *([] if bias is None else [bias])]
+    if not all(isinstance(each, Tensor) for each in given):
+        kinds = ", ".join(type(each).__name__ for each in given)
+        raise TypeError(f"features, weight, labels and bias must be torch tensors, got {kinds}")
+    if not (features.is_floating_point() and weight.is_floating_point()):
+        raise ValueError(
+            f"features and weight must be of a floating type, got {features.dtype} and "
+            f"{weight.dtype}"
+        )
+    shape, of_weight = tuple(features.shape), tuple(weight.shape)
+    if weight.dim() != 2 or not len(weight) or features.dim() < 2 or shape[-1] != of_weight[1]:
+        raise ValueError(
+            "features must have shape (N, D) or (N, ..., D) and weight (C, D), as torch.nn.Linear "
+            f"has them, got {shape} and {of_weight}"
+        )
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(
+            f"bias must have one number for each of {len(weight)} classes, got shape "
+            f"{tuple(bias.shape)}"
+        )
+    if labels.is_floating_point() or labels.dtype == torch.bool or labels.shape != shape[:-1]:
+        raise ValueError(
+            f"labels for features of shape {shape} must be class indices of shape {shape[:-1]}, "
+            f"got {labels.dtype} of shape {tuple(labels.shape)}; probabilities of all classes "
+            "would be as large as the logits that are not made here"
+        )
+    rows, index = features.flatten(0, -2), labels.flatten().long()
+    kept = labels != ignore_index
+    if not kept.all():
+        rows, index = rows[kept.flatten()], index[kept.flatten()]
+    if len(index) and not (index.min() >= 0 and index.max() < len(weight)):
+        check_labels(index.cpu(), len(weight))
+    return rows, index, kept
+
+
+def in_place_of_ignored(losses: Tensor, kept: Tensor) -> Tensor:
+    """The losses of the samples that count where they were, and zero for the ignored."""
+    return losses.new_zeros(kept.shape).masked_scatter(kept, losses)
