@@ -7,6 +7,7 @@ functions of sums over samples take an `Accumulator` too. Measures of features a
 
 from longtail.metrics import representations
 from longtail.metrics.accumulator import Accumulator, Reliability, evaluate
+from longtail.metrics.costs import cost
 from longtail.metrics.difference import Difference, Sanity, paired_gain, sanity
 from longtail.metrics.logits import ClassLogits, class_logits, margin_cdf, margins
 from longtail.metrics.probabilities import brier, classwise_ece, ece, nll, reliability
@@ -41,6 +42,7 @@ __all__ = [
     "brier",
     "class_logits",
     "classwise_ece",
+    "cost",
     "ece",
     "evaluate",
     "false_positives",
