@@ -25,6 +25,7 @@ from longtail.metrics.recall import (
     recalls,
     worst_class,
 )
+from longtail.metrics.sets import class_coverage, evaluate_sets
 from longtail.stats import Interval
 
 __all__ = [
@@ -40,11 +41,13 @@ __all__ = [
     "balanced_accuracy",
     "balanced_error",
     "brier",
+    "class_coverage",
     "class_logits",
     "classwise_ece",
     "cost",
     "ece",
     "evaluate",
+    "evaluate_sets",
     "false_positives",
     "geometric_mean",
     "group_accuracies",
