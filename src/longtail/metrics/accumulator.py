@@ -227,6 +227,8 @@ def evaluate(
     >>> evaluate(scores, costs=[1, 20])["cost"]
     0.5
     """
+    if costs is None and abstain is not None:
+        raise ValueError("abstain is what not deciding costs: give the other costs, too")
     measured = labelled(scores)
     moved = measured if target is None else measured.under(target)
     sums = Accumulator.of(moved, target, scores.counts, groups=groups)

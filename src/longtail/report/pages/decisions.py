@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from longtail.metrics import Interval
 
 _COVERAGES = {
-    "coverage_under_target": "coverage under the target",
-    "macro_coverage": "macro-coverage, all classes alike",
-    "coverage": "coverage, samples as they are",
+    "accuracy_under_target": ("coverage_under_target", "coverage under the target"),
+    "balanced_accuracy": ("macro_coverage", "macro-coverage, all classes alike"),
+    "accuracy": ("coverage", "coverage, samples as they are"),
 }
 _SHARES = {"empty": "empty sets", "full": "sets of all classes"}
 _MODES = {
@@ -55,9 +55,14 @@ def _costs(facts: CostFacts) -> Section:
 def _sets(facts: SetFacts, result: FixResult) -> Section:
     assert result.judgement is not None
     samples, measured = result.judgement.samples, facts.measured
-    names = _COVERAGES | GROUPS
-    keys = [key for key in names if key in measured and measured[key].value is not None]
-    rows = [[names[key], with_interval(measured[key])] for key in keys]
+    # Of coverages that are one number the first, as of accuracies.
+    shown = [_COVERAGES[key] for key in result.judgement.accuracies]
+    shown += [pair for pair in GROUPS.items() if samples.shot_groups]
+    rows = [
+        [name, with_interval(measured[key])]
+        for key, name in shown
+        if measured[key].value is not None
+    ]
     rows.append(["classes in a set", _number(measured["size"])])
     rows += [[name, with_interval(measured[key])] for key, name in _SHARES.items()]
     chart = ordered_chart(
