@@ -78,6 +78,9 @@ def thresholds_by_loops(scores, coverage, mode, target):
     # Covered marginally in their turn: what is small is likely.
     found = []
     for y in range(size):
+        if not counts[y]:
+            found.append(threshold(y, coverage, own, labels, target, 0.0, size))
+            continue
         allowed = threshold(y, coverage, [-u for u in ranks], labels, target, 0.0, size)
         everything = lower(y, -9.0, [-u for u in ranks], labels, target, 0.0, size)
         level = math.inf if everything < coverage - 1e-12 else -allowed + 2e-12
