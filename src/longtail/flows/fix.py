@@ -27,7 +27,7 @@ from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
 from longtail.flows.score_sources import MOST_SHOWN, Source, SourceLike, TrainLike, name_of
 from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
-from longtail.posthoc.conformal import Mode
+from longtail.posthoc.conformal import Mode, check_asked
 from longtail.shift import check_only_prior_changed
 
 _Page: TypeAlias = Callable[[FixResult, Path], object]
@@ -104,6 +104,8 @@ def fix(
     plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
     counts = score_sources.counts_of(train, source)
     decider = Decider.of(costs, abstain, source)
+    if sets is not None:
+        check_asked(sets, sets_mode)
     prior = prior_of_both(source, rows, carried, train, counts, zeros)
     some = score_sources.rows_to_fit_on(source, seed)
     labelled = score_sources.scores_in_memory(source, prior, counts, some)

@@ -91,12 +91,11 @@ class ConformalSets:
         classes: tuple[str, ...] | None = None,
     ) -> None:
         size = len(as_numpy(thresholds))
-        check_choice(mode, Mode, "mode")
         if classes is not None and len(classes) != size:
             raise ValueError(f"there are {size} thresholds, but {len(classes)} class names")
         vars(self).update(
             thresholds=check_per_class(thresholds, size, "thresholds", "zero"),
-            coverage=_check_coverage(coverage),
+            coverage=check_asked(coverage, mode),
             mode=mode,
             target=target_prior(target, size, "the sets have"),
             counts=check_counts(np.zeros(size) if counts is None else counts, size),
@@ -126,8 +125,7 @@ class ConformalSets:
                 exact on average, not at least; without one nothing is random.
         """
         checked = check_validation(validation, "a set")
-        _check_coverage(coverage)
-        check_choice(mode, Mode, "mode")
+        check_asked(coverage, mode)
         size = validation.num_classes
         goal = target_prior(target, size, "the scores have")
         counts = np.bincount(checked.labels, minlength=size)
@@ -263,7 +261,9 @@ def _uniform_probs(scores: Scores[ArrayT]) -> ArrayT:
     return scores.under(Prior.uniform(scores.num_classes)).probs()
 
 
-def _check_coverage(coverage: float) -> float:
+def check_asked(coverage: float, mode: Mode) -> float:
+    """The coverage, or a ValueError if such sets cannot be made."""
+    check_choice(mode, Mode, "mode")
     if check_number(coverage, "coverage", 0, 1) == 0:
         raise ValueError("coverage must be above 0, got 0; sets that are all empty cover nothing")
     return coverage
