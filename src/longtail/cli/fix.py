@@ -262,7 +262,8 @@ def _show(result: FixResult) -> None:
         caption = groups_in_words(judgement.samples.edges) if judgement.samples.shot_groups else ""
         shown.print(rich_table(title, heads, metric_rows(judgement), caption=caption))
     for section in decision_sections(result):
-        shown.print(report_table(f"\n{section.heading}", section.table))
+        if section.table is not None:
+            shown.print(report_table(f"\n{section.heading}", section.table))
         for sentence in section.paragraphs:
             shown.print(sentence)
     if absent := text.absent_in_words(result):

@@ -98,6 +98,8 @@ class Costs:
 
     def realised(self, labels: Indices, decided: Indices, abstain: float | None = None) -> Floats:
         """What each decision cost, by the true class."""
+        if abstain is not None:
+            check_number(abstain, "abstain", 0)
         at = np.maximum(decided, 0)
         each = self.values[labels, at] if self.is_matrix else self.values[labels] * (labels != at)
         return np.where(decided == UNDECIDED, 0.0 if abstain is None else abstain, each)

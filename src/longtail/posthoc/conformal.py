@@ -13,12 +13,12 @@ covered as often as `coverage` says:
     class      a_y = 1 for y alone             every class; sets are large where n_y is small
     tail       a_y = (1 − λ_y) t + λ_y 1_y     macro-coverage, classes the more alike the larger n_y
 
-with λ_y = n_y / (n_y + 40). What lies between two quantiles that both cover (Ding et al., 2025) need
-not cover as often, and here covers more: so the level of `tail` is not the coverage but what gives
-it. Each validation sample has its u_i = L_y(s_i) by the other samples, and these are covered
-marginally in their turn. A class without samples has its `marginal` threshold. The 40 is the
-smallest of 10, 20, 40, 80 with which sets were at most 0.65 times as large as those of `class` from
-20 samples a class, on training images of CIFAR-100 (results/conformal.md).
+with λ_y = n_y / (n_y + 40). What lies between two quantiles that cover (Ding et al., 2025) need not
+cover as often, and here covers more: so the level of `tail` is not the coverage but what gives it.
+Each validation sample has its u_i = L_y(s_i) by the other samples, and these are covered marginally
+in their turn. A class without samples has its `marginal` threshold. The 40 is the smallest of 10,
+20, 40, 80 with which sets were at most 0.65 times as large as those of `class` from 20 samples a
+class, on training images of CIFAR-100 (results/conformal.md).
 
 Samples of class y count t(y)/n_y, which is right under label shift from the validation samples to
 the target (Podkopaev and Ramdas, 2021), whatever the labels of the validation samples follow.
@@ -29,7 +29,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -162,7 +162,7 @@ class ConformalSets:
                 f"these sets are of the classes {', '.join(self.classes):.200}, but the scores of "
                 f"{', '.join(scores.classes):.200}; both must have the same in the same order"
             )
-        probs = _uniform_probs(scores)
+        probs: Any = _uniform_probs(scores)
         return cast(ArrayT, probs >= like(self.thresholds, probs))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,10 @@ _ROUNDING = 1e-9
 _ERRORS = 3.5  # standard errors of a mean over draws that are no doubt yet
 
 
-class _Decides(Protocol):
-    def __call__(
-        self, scores: Scores[Any], costs: Any, target: PriorLike | None, abstain: float | None
-    ) -> Any: ...
-
-
-def check_decisions(decide: _Decides = Scores.decide, world: FiniteWorld | None = None) -> None:
+def check_decisions(
+    decide: Callable[[Scores[Any], Any, Prior, float | None], Any] = Scores.decide,
+    world: FiniteWorld | None = None,
+) -> None:
     """No decisions of the world's points have a lower expected cost, under any target.
 
     Costs are one a class, a matrix, and a matrix in which right decisions cost something, too; each

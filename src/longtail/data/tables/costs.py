@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -56,15 +56,16 @@ def read_costs(
         raise ValueError(f"{path}: {error}") from error
 
 
-def _of_json(path: Path) -> list[float] | list[list[float]] | _ByName:
-    values = read_json(path, msgspec.json.Decoder(list | dict), _EXPECTED)
+def _of_json(path: Path) -> _Json:
+    values = read_json(path, msgspec.json.Decoder(list[object] | dict[str, object]), _EXPECTED)
     try:
-        return msgspec.convert(values, _KINDS[isinstance(values, dict), _is_flat(values)])
+        kind = _KINDS[isinstance(values, dict), _is_flat(values)]
+        return cast(_Json, msgspec.convert(values, kind))
     except msgspec.ValidationError as error:
         raise ValueError(f"{path} must be {_EXPECTED} ({error}); correct it") from error
 
 
-def _is_flat(values: list | dict) -> bool:
+def _is_flat(values: list[object] | dict[str, object]) -> bool:
     first = next(iter(values.values() if isinstance(values, dict) else values), 0.0)
     return not isinstance(first, list | dict)
 
