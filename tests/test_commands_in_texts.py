@@ -104,6 +104,7 @@ def prepared(tmp_path_factory):
     for name in ("val", "test", "new"):
         np.savez(folder / f"{name}.npz", logits=scores(1.5), labels=labels)
     (folder / "counts.json").write_text(json.dumps(counts))
+    (folder / "costs.csv").write_text("class,cost\n0,1\n1,5\n2,20\n")
     (folder / "train_labels.csv").write_text("label\n" + "\n".join("aaaabbc" * 9))
     features = random.normal(size=(90, 4)).astype(np.float32) + labels[:, None]
     np.savez(folder / "features.npz", features=features, labels=labels)

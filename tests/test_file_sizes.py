@@ -13,6 +13,8 @@ READERS = {
     "counts.json": lt.data.read_label_counts,
     "target.json": lambda path: read_prior(path, ClassesOf(path, 2, None)),
     "names.json": read_class_names,
+    "costs.json": lambda path: lt.data.read_costs(path, 2),
+    "sets.json": lt.posthoc.ConformalSets.load,
     "adjuster.json": lt.posthoc.load_adjusters,
     "recipe.yaml": read_recipe_file,
     "metrics.json": _json,

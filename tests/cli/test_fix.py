@@ -571,3 +571,51 @@ def test_a_logit_that_nothing_can_be_fitted_to_is_no_bug_and_its_file_is_named(f
     assert "nothing can be fitted to" in printed
     assert "huge.npz" in printed
     assert "bug" not in printed
+
+
+def test_costs_and_sets_are_applied_and_told(folder):
+    (folder / "costs.csv").write_text("class,cost\ncat,1\nfox,1\n[red],3\n<b>lynx</b>,9\n")
+    arguments = (folder / "val.npz", "--kind", "logits", "--classes", folder / "names.txt")
+    more = ("--costs", folder / "costs.csv", "--abstain", "0.4", "--sets", "0.9")
+    done, printed = fix(folder, *arguments, *more, "--apply", folder / "test.npz")
+    assert done.exit_code == 0, done.output
+    for words in ("after, what costs least in expectation", "macro-coverage", "decisions.csv"):
+        assert words in printed
+    out = folder / "out"
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["costs"]["decided"]["value"] < metrics["costs"]["after"]["value"]
+    assert metrics["sets"]["asked"] == 0.9
+    assert "&lt;b&gt;lynx" in (out / "report.html").read_text()
+    assert "What mistakes cost" in (out / "report.html").read_text()
+    (folder / "adjuster.json").write_bytes((out / "adjuster.json").read_bytes())
+    again = (folder / "test.npz", "--kind", "logits", "--with", folder / "adjuster.json")
+    done, _ = fix(folder, *again, "--costs", folder / "costs.csv", "--abstain", "0.4", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["costs"] == metrics["costs"]
+    assert not (out / "sets.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--abstain", "1"), "--abstain goes with --costs"),
+        (("--sets-mode", "class"), "--sets-mode goes with --sets"),
+        (("--sets", "1.5"), "1.5 is not in the range"),
+        (("--costs", "none.csv"), "does not exist"),
+        (("--sets", "0.9", "--with", "counts.json"), "--sets is not used with --with"),
+    ],
+)
+def test_costs_and_sets_that_make_no_sense_are_wrong_usage(folder, options, words, monkeypatch):
+    monkeypatch.chdir(folder)
+    done, printed = fix(folder, folder / "val.npz", "--kind", "logits", *options)
+    assert done.exit_code == 2
+    assert words in printed
+
+
+def test_a_file_of_costs_of_other_classes_is_refused_by_name(folder):
+    (folder / "costs.csv").write_text("class,cost\ncat,1\nfox,1\n")
+    done, printed = fix(
+        folder, folder / "val.npz", "--kind", "logits", "--costs", folder / "costs.csv"
+    )
+    assert done.exit_code == 1
+    assert "costs.csv: it must name each of 4 classes once (0, 1, 2, 3)" in printed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,17 +15,24 @@ from click.core import ParameterSource
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
+from longtail.cli.terminal import (
+    bars,
+    closing,
+    command,
+    console,
+    print_json,
+    report_table,
+    rich_table,
+)
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.core import GroupEdges
     from longtail.flows.fix_result import FixResult
 
 
 @click.command(
     cls=Command,
-    files=file_names.FIX,
+    files=file_names.FIX_ALL,
     short_help="Adjust the scores of a trained model, by validation scores.",
 )
 @click.argument("scores", type=options.INPUT_FILE)
@@ -56,10 +63,30 @@ if TYPE_CHECKING:
     "What is fitted before the move: a temperature, also a bias a class, also a scale a "
     "class. auto is temperature, and bias where the target is estimated.",
 )
+@options.input_file(
+    "--costs",
+    help="What mistakes cost: a table or JSON of a class and its cost, or a matrix of true and "
+    "decided classes. The adjusted scores are decided by it.",
+)
+@click.option("--abstain", type=click.FloatRange(0), help="What it costs not to decide.")
+@click.option(
+    "--sets",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Also make sets of classes that hold the true one so often, such as 0.9.",
+)
+@options.choice(
+    "--sets-mode",
+    ("tail", "marginal", "class"),
+    "What sets cover so often: samples under the target, with classes nearly alike; samples, and "
+    "no more; every class, by large sets.",
+)
 @options.groups()
 @options.seed
 @options.output_folder(
-    "Folder for scores.safetensors, adjuster.json, metrics.json and report.html.", required=True
+    "Folder for scores.safetensors, adjuster.json, metrics.json and report.html; for sets.json and "
+    "decisions.csv, if they are asked for.",
+    required=True,
 )
 @options.common
 def fix(
@@ -90,7 +117,7 @@ def fix(
             say(description="Rows", advance=done)
 
         if adjuster is not None:
-            result = _again(scores, adjuster, reader, output, choices["groups"], say, progress)
+            result = _again(scores, adjuster, reader, output, choices, say, progress)
         else:
             from longtail.flows.fix import fix
             from longtail.report import save
@@ -118,6 +145,10 @@ def fix(
                 calibration=choices["calibrate"],
                 zeros=reader.zeros,
                 groups=choices["groups"],
+                costs=choices["costs"],
+                abstain=choices["abstain"],
+                sets=choices["sets"],
+                sets_mode=choices["sets_mode"],
                 seed=choices["seed"],
                 progress=progress,
                 command=command(),
@@ -126,7 +157,7 @@ def fix(
         print_json(result.as_json())
     else:
         _show(result)
-    closing(output, file_names.FIX, as_json=as_json, quiet=quiet)
+    closing(output, result.files, as_json=as_json, quiet=quiet)
 
 
 def _again(
@@ -134,7 +165,7 @@ def _again(
     adjuster: Path,
     reader: ScoreOptions,
     output: Path,
-    groups: GroupEdges | None,
+    choices: Mapping[str, Any],
     say: Callable[..., None],
     progress: Callable[[int], None],
 ) -> FixResult:
@@ -152,7 +183,9 @@ def _again(
         reader.read_counts(table),
         output=output,
         page=save,
-        groups=groups,
+        groups=choices["groups"],
+        costs=choices["costs"],
+        abstain=choices["abstain"],
         progress=progress,
         command=command(),
     )
@@ -173,15 +206,17 @@ def _check_used(
             "--unlabelled is of samples that follow a known target, and --target estimate finds "
             "that of --apply; leave one of them out"
         )
-    context, fitted = click.get_current_context(), ("criterion", "calibrate", "seed", "unlabelled")
+    context = click.get_current_context()
+    fitted = ("criterion", "calibrate", "seed", "unlabelled", "sets", "sets_mode")
     named = {
         name
-        for name in ("target", "tau", *fitted, "carried", "apply_labels")
+        for name in ("target", "tau", *fitted, "carried", "apply_labels", "costs", "abstain")
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     unused, where = set[str](), ""
     if again:
-        unused, where = named, "with --with, which fits nothing"
+        unused = named - {"costs", "abstain"}
+        where = "with --with, which fits nothing"
     elif target in ("source", "estimate"):
         unused = named & {"tau", "criterion"}
         where = f"with --target {target}, where there is no τ to choose"
@@ -192,6 +227,9 @@ def _check_used(
         unused, where = named & {"criterion"}, f"with --tau {tau:g}, where there is no τ to choose"
     for name in sorted(unused):
         raise click.UsageError(f"--{name.replace('_', '-')} is not used {where}; leave it out")
+    for name, other in (("abstain", "costs"), ("sets_mode", "sets")):
+        if name in named and other not in named:
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with --{other}; give both")
     if "apply_labels" in named and to_apply is None:
         raise click.UsageError("--apply-labels is for --apply; give both, or neither")
 
@@ -208,6 +246,7 @@ def _tau(tau: str) -> float | None:
 def _show(result: FixResult) -> None:
     from longtail.report.names import groups_in_words
     from longtail.report.pages import fix as text
+    from longtail.report.pages.decisions import decision_sections
     from longtail.report.pages.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
@@ -222,6 +261,11 @@ def _show(result: FixResult) -> None:
         heads = ("metric", "before", "after", "")
         caption = groups_in_words(judgement.samples.edges) if judgement.samples.shot_groups else ""
         shown.print(rich_table(title, heads, metric_rows(judgement), caption=caption))
+    for section in decision_sections(result):
+        if section.table is not None:
+            shown.print(report_table(f"\n{section.heading}", section.table))
+        for sentence in section.paragraphs:
+            shown.print(sentence)
     if absent := text.absent_in_words(result):
         shown.print(absent)
     shown.print(text.headline(result))

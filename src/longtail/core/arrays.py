@@ -150,6 +150,13 @@ def to_kind(array: Numbers, example: object) -> Any:
     return array
 
 
+def like(values: Numbers, example: ArrayT) -> ArrayT:
+    """The values in the kind and dtype of the example, and on its device."""
+    same_kind = to_kind(values, example)
+    change = same_kind.to if is_torch(example) else same_kind.astype
+    return cast(ArrayT, change(example.dtype))
+
+
 def torch_of(array: Numbers) -> Tensor:
     """A NumPy array as a tensor; copied where it is not contiguous, or read-only: torch warns."""
     usable = np.require(array, requirements=["C", "W", "E"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from longtail.core import arrays, score_checks, scores_file
 from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
+from longtail.core.costs import Costs, CostsLike
 from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
@@ -145,6 +146,25 @@ class Scores(Generic[ArrayT]):
     def predict(self) -> ArrayT:
         """The most likely class of each sample; of equally likely ones the lowest index."""
         return cast(ArrayT, cast(Any, self.logits).argmax(1))
+
+    def decide(
+        self, costs: CostsLike, target: PriorLike | None = None, abstain: float | None = None
+    ) -> ArrayT:
+        """The class of each sample whose expected cost is least, under the target or as they are.
+
+        Args:
+            costs: What it costs to mistake a class, one number each, in order or by name; or a
+                matrix of true (rows) and decided classes (columns), whose diagonal is what right
+                decisions cost.
+            target: The prior that the samples follow; by default the one that the logits carry.
+            abstain: What it costs not to decide: -1 where every decision is expected to cost more.
+
+        >>> scores = Scores([[2.0, 1.0], [0.5, 0.0]], carried=[90, 10])
+        >>> scores.decide([1, 2]).tolist(), scores.decide([1, 2], abstain=0.6).tolist()
+        ([0, 1], [0, -1])
+        """
+        scores = self if target is None else self.under(target)
+        return Costs.of(costs, self.num_classes, self.classes).decide(scores.logits, abstain)
 
     def take(self, rows: ArrayLike | slice) -> Self:
         """Some of the samples: their positions, a mask, or a slice."""

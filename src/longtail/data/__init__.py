@@ -14,6 +14,7 @@ from longtail.data.synthetic import TWO_GAUSSIANS_BAYES_ERROR as TWO_GAUSSIANS_B
 from longtail.data.synthetic import two_gaussians as two_gaussians
 from longtail.data.synthetic import two_gaussians_error as two_gaussians_error
 from longtail.data.synthetic import two_moons as two_moons
+from longtail.data.tables.costs import read_costs as read_costs
 from longtail.data.tables.feature_arrays import read_feature_rows as read_feature_rows
 from longtail.data.tables.feature_arrays import read_features as read_features
 from longtail.data.tables.features import Features as Features

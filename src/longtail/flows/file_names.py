@@ -4,6 +4,7 @@ import os
 
 PAGE, METRICS = "report.html", "metrics.json"
 SCORES, ADJUSTER = "scores.safetensors", "adjuster.json"
+SETS, DECISIONS = "sets.json", "decisions.csv"
 MODEL, VALIDATION, TEST = "model.safetensors", "validation.safetensors", "test.safetensors"
 RECIPE, VERSIONS, LOG = "recipe.yaml", "versions.json", "log.csv"
 COMPARISON, DEMO_RESULTS, AUDIT_RESULT = "comparison.json", "results.json", "audit.json"
@@ -11,6 +12,7 @@ SWEEP_RESULT = "sweep.json"
 COUNTS = ("counts.json", "test_counts.json")
 
 FIX = (SCORES, ADJUSTER, METRICS, PAGE)
+FIX_ALL = (*FIX, SETS, DECISIONS)  # with what only some ask for
 FIT = (MODEL, VALIDATION, TEST, METRICS, PAGE)
 TRAIN = (VERSIONS, LOG, METRICS, MODEL, PAGE)
 COMPARE = (PAGE, "table.md", "table.tex", COMPARISON)

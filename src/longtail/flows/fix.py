@@ -13,10 +13,13 @@ import numpy as np
 
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.costs import CostsLike
 from longtail.core.minimise import UnsettledError
 from longtail.core.threads import one_blas_thread
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
+from longtail.flows.decisions import Decider, fit_sets
 from longtail.flows.file_names import SCORES
+from longtail.flows.fix_inputs import prior_of_both, unlabelled_scores
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
 from longtail.flows.judge import Judgement
@@ -24,6 +27,7 @@ from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
 from longtail.flows.score_sources import MOST_SHOWN, Source, SourceLike, TrainLike, name_of
 from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
+from longtail.posthoc.conformal import Mode, check_asked
 from longtail.shift import check_only_prior_changed
 
 _Page: TypeAlias = Callable[[FixResult, Path], object]
@@ -45,6 +49,10 @@ def fix(
     calibration: fix_steps.Calibration = "auto",
     zeros: Literal["error", "smooth"] = "error",
     groups: GroupsLike | None = None,
+    costs: CostsLike | str | Path | None = None,
+    abstain: float | None = None,
+    sets: float | None = None,
+    sets_mode: Mode = "tail",
     seed: int = 0,
     progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix",
@@ -75,6 +83,12 @@ def fix(
             scale a class. "auto" is "temperature", and "bias" where the target is estimated.
         zeros: Classes without training samples: refuse them, or add one half to every count.
         groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
+        costs: What mistakes cost, as `Scores.decide` takes it, or a file (`data.read_costs`): the
+            adjusted scores are decided by it, under the target.
+        abstain: What it costs not to decide.
+        sets: How often a set of classes is to hold the true one, such as 0.9: fits a
+            `posthoc.ConformalSets` on the adjusted scores, under the target.
+        sets_mode: What is covered so often: "tail", "marginal" or "class".
         seed: Decides what is drawn at random.
         progress: Called with the number of rows written since the last call.
         command: What metrics.json and the page say has made them.
@@ -89,12 +103,15 @@ def fix(
     rows = source if apply is None else score_sources.as_source(apply)
     plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
     counts = score_sources.counts_of(train, source)
-    prior = _prior_of_both(source, rows, carried, train, counts, zeros)
+    decider = Decider.of(costs, abstain, source)
+    if sets is not None:
+        check_asked(sets, sets_mode)
+    prior = prior_of_both(source, rows, carried, train, counts, zeros)
     some = score_sources.rows_to_fit_on(source, seed)
     labelled = score_sources.scores_in_memory(source, prior, counts, some)
     # Fit: calibration, target and move, on the validation scores.
     followers = None if unlabelled is None else score_sources.as_source(unlabelled)
-    others = _unlabelled(followers, None if apply is None else rows, source, plan, prior)
+    others = unlabelled_scores(followers, None if apply is None else rows, source, plan, prior)
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, others)
     shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
@@ -103,17 +120,20 @@ def fix(
     step = chain_affine(fitted.steps, prior, source.num_classes)
     move = _Move(step, prior, goal, tau_of(fitted.steps, goal), counts, edges, seed)
     files = score_sources.paths_of(source, rows, train, followers)
-    with staged(output, "fix", file_names.FIX, files) as folder:
+    with staged(output, "fix", file_names.FIX_ALL, files) as folder:
         # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
         is_new = apply is not None and rows.labels is not None and not is_same
         under = goal if fitted.estimate is None else None  # else they stand for themselves
         scores, judgement = _applied(rows, move, folder, progress, is_new, under, labelled)
-        if judgement is None:
+        made = None
+        if judgement is None or sets is not None:
             same, following = plan, others
             if fitted.estimate is not None:
                 same, following = replace(plan, target=goal, tau=1.0), None
-            judgement = _cross_fitted(source, labelled, some, same, move, following)
+            by_fold = _cross_fitted(source, labelled, some, same, following)
+            judgement = judgement or _judged_by_fold(source, labelled, some, by_fold, move)
+            made = None if sets is None else fit_sets(by_fold.after, sets, sets_mode, goal)
         result = FixResult(
             adjuster=StoredAdjusters(fitted.steps, prior, source.classes),
             carried=prior,
@@ -129,6 +149,8 @@ def fix(
             _scores=scores,
             is_applied_to_validation=is_same,
             shift=shift,
+            decider=decider and replace(decider, target=goal),
+            sets=made,
         )
         return _written(result, folder, output, page)
 
@@ -142,6 +164,8 @@ def fix_again(
     output: str | os.PathLike[str] | None = None,
     page: _Page = lambda result, folder: None,
     groups: GroupsLike | None = None,
+    costs: CostsLike | str | Path | None = None,
+    abstain: float | None = None,
     progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix_again",
 ) -> FixResult:
@@ -161,9 +185,10 @@ def fix_again(
     step = chain_affine(stored.adjusters, carried, source.num_classes)
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
+    decider = Decider.of(costs, abstain, source)
     move = _Move(step, carried, goal, tau_of(stored.adjusters, goal), counts, edges)
     inputs = score_sources.paths_of(source, train, adjuster)
-    with staged(output, "fix", file_names.FIX, inputs) as folder:
+    with staged(output, "fix", file_names.FIX_ALL, inputs) as folder:
         has_labels = source.labels is not None
         moved, judgement = _applied(source, move, folder, progress, has_labels, goal)
         result = FixResult(
@@ -179,6 +204,7 @@ def fix_again(
             counts=counts,
             command=command,
             _scores=moved,
+            decider=decider and replace(decider, target=goal),
         )
         return _written(result, folder, output, page)
 
@@ -219,61 +245,38 @@ def _applied(
     return scores, Judgement(samples, sums)
 
 
+class _ByFold(NamedTuple):
+    """The samples that were fitted on, each fifth adjusted by a fit on the others."""
+
+    folds: Integers  # of all samples
+    steps: list[Affine]
+    after: Scores
+
+
 def _cross_fitted(
     source: Source,
     labelled: Scores,
     some: Integers | None,
     plan: Plan,
-    move: _Move,
     unlabelled: Scores | None,
-) -> Judgement:
-    """Of the samples that were fitted on, each fifth by a fit on the others; with sums of all."""
+) -> _ByFold:
     folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
-    goal, edges = move.goal, move.edges
     own = folds if some is None else folds[some]
     with _fitting_to(source):
         steps = fix_steps.cross_fit(labelled, own, plan, unlabelled)
-        after = fix_rows.adjusted_by_fold(labelled, steps, own)
-        whole = labelled if some is None else source
+        return _ByFold(folds, steps, fix_rows.adjusted_by_fold(labelled, steps, own))
+
+
+def _judged_by_fold(
+    source: Source, labelled: Scores, some: Integers | None, by_fold: _ByFold, move: _Move
+) -> Judgement:
+    """With sums of all samples."""
+    folds, steps, after = by_fold
+    goal, edges, whole = move.goal, move.edges, labelled if some is None else source
+    with _fitting_to(source):
         sums = fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
     samples = BeforeAfter(labelled, after, goal, tau=move.tau, is_cross_fitted=True, edges=edges)
     return Judgement(samples, sums)
-
-
-def _prior_of_both(
-    source: Source,
-    rows: Source,
-    carried: PriorLike | score_sources.CarriedWord | None,
-    train: TrainLike | None,
-    counts: Integers | None,
-    zeros: Literal["error", "smooth"],
-) -> Prior:
-    """What the validation scores carry, and with them those to adjust."""
-    prior = score_sources.carried_by(source, carried, train, counts, zeros)
-    prior = prior or score_sources.unknown_carried(source)
-    score_sources.check_alike(rows, source, prior)
-    return prior
-
-
-def _unlabelled(
-    followers: Source | None, applied: Source | None, source: Source, plan: Plan, carried: Prior
-) -> Scores | None:
-    """The scores that say what is carried, or what the target is; None where none are needed."""
-    scores = applied if plan.target == "estimate" else followers
-    if plan.target == "estimate" and (applied is None or followers is not None):
-        raise ValueError(
-            "a target is estimated from the scores to adjust (apply=, --apply): give them, and no "
-            "others without labels (unlabelled=, --unlabelled)"
-        )
-    if followers is not None and plan.tau is not None:
-        raise ValueError(
-            "unlabelled scores (unlabelled=, --unlabelled) say how far to move: leave out "
-            f"tau = {plan.tau:g}"
-        )
-    if scores is None:
-        return None
-    score_sources.check_alike(scores, source, carried)
-    return score_sources.scores_to_estimate_from(scores, carried, plan.seed)
 
 
 def _written(

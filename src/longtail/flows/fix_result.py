@@ -10,14 +10,15 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from longtail import __version__
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import Indices, as_numpy
 from longtail.core.measure import class_named
-from longtail.flows.file_names import ADJUSTER, METRICS
+from longtail.flows.decisions import CostFacts, Decider, SetFacts, write_decisions
+from longtail.flows.file_names import ADJUSTER, DECISIONS, FIX, METRICS, SETS
 from longtail.flows.judge import Judgement
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import Integers
 from longtail.metrics import Interval, Sanity
-from longtail.posthoc import AffineAdjuster, StoredAdjusters, save_adjusters
+from longtail.posthoc import AffineAdjuster, ConformalSets, StoredAdjusters, save_adjusters
 from longtail.posthoc import TauChoice as TauChoice
 from longtail.shift import PriorEstimate, ShiftCheck
 
@@ -65,6 +66,8 @@ class FixResult(Result):
     _scores: Scores | Path
     is_applied_to_validation: bool = False  # whether the scores to adjust are those fitted on
     shift: ShiftCheck | None = None  # whether unlabelled scores differ by their prior alone
+    decider: Decider | None = None  # how the scores are decided, if costs were given
+    sets: ConformalSets | None = None  # call it on the adjusted scores, if sets were asked for
 
     kind: ClassVar[str] = "fix"
 
@@ -72,6 +75,12 @@ class FixResult(Result):
     def scores(self) -> Scores:
         """The adjusted scores; those that were written to a file are read when first asked for."""
         return self._scores if isinstance(self._scores, Scores) else Scores.load(self._scores)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the files are called that it is written to."""
+        has_decisions = self.decider is not None or self.sets is not None
+        return (*FIX, *([SETS] if self.sets else []), *([DECISIONS] if has_decisions else []))
 
     @property
     def steps(self) -> tuple[StepFacts, ...]:
@@ -82,6 +91,25 @@ class FixResult(Result):
     def choice(self) -> TauChoice | None:
         """How τ was chosen, if it was."""
         return next((step.choice for step in self.steps if step.choice), None)
+
+    @property
+    def decisions(self) -> Indices | None:
+        """What costs decide of the adjusted scores, -1 where nothing; None without costs."""
+        return None if self.decider is None else self.decider(self.scores)
+
+    @cached_property
+    def cost_facts(self) -> CostFacts | None:
+        """What decisions cost; None without costs or labels."""
+        if self.decider is None or self.judgement is None:
+            return None
+        return CostFacts.of(self.judgement, self.decider)
+
+    @cached_property
+    def set_facts(self) -> SetFacts | None:
+        """How good the sets are; None where none were asked for."""
+        if self.sets is None or self.judgement is None:
+            return None
+        return SetFacts.of(self.judgement, self.sets)
 
     @property
     def before(self) -> Mapping[str, Interval]:
@@ -123,12 +151,20 @@ class FixResult(Result):
         if self.shift is not None:
             worst = [self.classes[k] if self.classes else k for k in self.shift.worst]
             values["only_prior_changed"] = {"p_value": self.shift.p_value, "fits_worst": worst}
+        if self.cost_facts is not None:
+            values["costs"] = self.cost_facts.as_json()
+        if self.set_facts is not None:
+            values["sets"] = self.set_facts.as_json()
         return values | ({} if self.judgement is None else self.judgement.as_json())
 
     def write(self, folder: Path) -> None:
         """Write adjuster and numbers beside the scores, which are there already."""
         made = self.adjuster
         save_adjusters(folder / ADJUSTER, made.adjusters, made.carried, made.classes)
+        if self.sets is not None:
+            self.sets.save(folder / SETS)
+        if DECISIONS in self.files:
+            write_decisions(folder / DECISIONS, self.scores, self.decider, self.sets)
         about_run = {"version": __version__, "command": self.command}
         write_json(folder / METRICS, about_run | self.as_json())
 

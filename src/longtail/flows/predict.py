@@ -16,8 +16,8 @@ import msgspec
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, as_numpy, to_kind
-from longtail.flows.file_names import ADJUSTER, MODEL
-from longtail.posthoc import load_adjusters
+from longtail.flows.file_names import ADJUSTER, MODEL, SETS
+from longtail.posthoc import ConformalSets, load_adjusters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,6 +41,7 @@ class Predictor:
     kind: Literal["fix", "fit", "train"]  # what wrote it
     classes: tuple[str, ...] | None
     score: _Score
+    conformal: ConformalSets | None = None  # beside an adjuster, if the fix was asked for sets
 
     def scores(self, inputs: ArrayT, target: PriorLike | None = None) -> Scores[ArrayT]:
         """Scores of the inputs, which know what they carry, under a target."""
@@ -58,6 +59,15 @@ class Predictor:
     def predict(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
         """The class of each input."""
         return self.scores(inputs, target).predict()
+
+    def sets(self, inputs: ArrayT) -> ArrayT:
+        """The set of classes of each input, as `longtail fix --sets` asked for: (N, C), boolean."""
+        if self.conformal is None:
+            raise ValueError(
+                "there are no sets beside what was loaded; make them: longtail fix --sets 0.9, or "
+                "fit a longtail.posthoc.ConformalSets"
+            )
+        return self.conformal(self.score(inputs))
 
 
 def load(path: str | os.PathLike[str]) -> Predictor:
@@ -82,7 +92,10 @@ def _adjuster(file: Path) -> Predictor:
     def score(inputs: ArrayT) -> Scores[ArrayT]:
         return stored(Scores(inputs, carried=stored.carried))
 
-    return Predictor("fix", stored.classes, score)
+    sets = file.parent / SETS
+    return Predictor(
+        "fix", stored.classes, score, ConformalSets.load(sets) if sets.is_file() else None
+    )
 
 
 def _model(file: Path) -> Predictor:

@@ -7,6 +7,7 @@ functions of sums over samples take an `Accumulator` too. Measures of features a
 
 from longtail.metrics import representations
 from longtail.metrics.accumulator import Accumulator, Reliability, evaluate
+from longtail.metrics.costs import cost
 from longtail.metrics.difference import Difference, Sanity, paired_gain, sanity
 from longtail.metrics.logits import ClassLogits, class_logits, margin_cdf, margins
 from longtail.metrics.probabilities import brier, classwise_ece, ece, nll, reliability
@@ -24,6 +25,7 @@ from longtail.metrics.recall import (
     recalls,
     worst_class,
 )
+from longtail.metrics.sets import class_coverage, evaluate_sets
 from longtail.stats import Interval
 
 __all__ = [
@@ -39,10 +41,13 @@ __all__ = [
     "balanced_accuracy",
     "balanced_error",
     "brier",
+    "class_coverage",
     "class_logits",
     "classwise_ece",
+    "cost",
     "ece",
     "evaluate",
+    "evaluate_sets",
     "false_positives",
     "geometric_mean",
     "group_accuracies",

@@ -25,9 +25,10 @@ import numpy as np
 
 from longtail import stats
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import Floats, as_numpy
+from longtail.core.arrays import Floats, Indices, as_numpy
+from longtail.core.costs import Costs, CostsLike
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import labelled
+from longtail.metrics.samples import labelled, sums_by
 from longtail.metrics.sums import ClassSums, Groups
 from longtail.stats import Interval
 
@@ -165,6 +166,11 @@ class Accumulator(ClassSums):
         variances = n * stats.class_variances(sums[seen], squares[seen], n)
         return stats.normal_interval(value, float(weight**2 @ variances), least)
 
+    def mean_of(self, terms: Floats, labels: Indices, least: float = 0.0) -> Interval:
+        """The mean with its 95 % interval of one number for each of the samples that were added."""
+        sums, squares = (sums_by(labels, each, self.num_classes) for each in (terms, terms**2))
+        return self.mean_interval(sums, squares, least)
+
     def _drawn_recalls(self, seed: int) -> Floats:
         """Recalls of the classes that have samples, drawn anew: a row a draw."""
         recall, n = self.recalls[self.samples > 0], self.samples[self.samples > 0]
@@ -194,6 +200,8 @@ def evaluate(
     scores: Scores[Any],
     target: PriorLike | None = None,
     groups: Groups | None = None,
+    costs: CostsLike | None = None,
+    abstain: float | None = None,
 ) -> dict[str, float | None]:
     """Every metric of labelled scores by its name; None where there is no such thing.
 
@@ -206,6 +214,9 @@ def evaluate(
     many, medium and few, if the scores know the counts, by other edges than the default as
     `GroupEdges` or text, or boolean masks over the classes.
 
+    With costs, as `Scores.decide` takes them, also `cost`, what a sample costs on average if it is
+    decided by them, with the ends of its 95 % interval, `cost_low` and `cost_high`.
+
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
@@ -213,7 +224,18 @@ def evaluate(
     (0.75, 0.5, 0.548)
     >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
     (0.5, 0.667, 0.667)
+    >>> evaluate(scores, costs=[1, 20])["cost"]
+    0.5
     """
+    if costs is None and abstain is not None:
+        raise ValueError("abstain is what not deciding costs: give the other costs, too")
     measured = labelled(scores)
     moved = measured if target is None else measured.under(target)
-    return Accumulator.of(moved, target, scores.counts, groups=groups).values()
+    sums = Accumulator.of(moved, target, scores.counts, groups=groups)
+    values = sums.values()
+    if costs is None:
+        return values
+    checked, labels = Costs.of(costs, scores.num_classes, scores.classes), as_numpy(moved.labels)
+    decided = as_numpy(moved.decide(checked, abstain=abstain))
+    cost = sums.mean_of(checked.realised(labels, decided, abstain), labels)
+    return values | {"cost": cost.value, "cost_low": cost.low, "cost_high": cost.high}

@@ -23,6 +23,7 @@ from longtail.posthoc.calibrators import BiasCorrectedTemperature as BiasCorrect
 from longtail.posthoc.calibrators import Calibrator as Calibrator
 from longtail.posthoc.calibrators import Temperature as Temperature
 from longtail.posthoc.calibrators import VectorScaling as VectorScaling
+from longtail.posthoc.conformal import ConformalSets as ConformalSets
 from longtail.posthoc.matching import MarginalMatching as MarginalMatching
 from longtail.posthoc.tau import TauChoice as TauChoice
 

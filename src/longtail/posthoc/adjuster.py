@@ -15,12 +15,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, overload
 
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayT, Floats, Numbers, as_numpy, is_torch, to_kind
+from longtail.core.arrays import ArrayT, Floats, as_numpy, like
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
 
@@ -216,10 +216,3 @@ def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) ->
     layer.weight = torch.nn.Parameter(folded.weight, weight.requires_grad)
     layer.bias = torch.nn.Parameter(folded.bias, example.requires_grad)
     return layer.train(linear.training)
-
-
-def like(values: Numbers, example: ArrayT) -> ArrayT:
-    """The values in the kind and dtype of the example, and on its device."""
-    same_kind = to_kind(values, example)
-    change = same_kind.to if is_torch(example) else same_kind.astype
-    return cast(ArrayT, change(example.dtype))

@@ -166,7 +166,7 @@ def save_adjusters(
         classes=None if classes is None else [str(name) for name in classes],
     )
     _check_sizes(content)
-    text = _written_out(content) + "\n"
+    text = written_out(content) + "\n"
     with written_whole(path) as part:
         part.write_text(text, encoding="utf-8")
 
@@ -228,13 +228,14 @@ def _check_sizes(content: _Content) -> None:
         )
 
 
-def _written_out(content: _Content) -> str:
+def written_out(content: Versioned) -> str:
+    """A file's content as JSON, each list of numbers on one line."""
     plain = msgspec.to_builtins(content)
     try:
         text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise ValueError(
-            "an adjuster holds a number that is not finite, which no JSON file can; "
+            "what is written holds a number that is not finite, which no JSON file can; "
             "what it was fitted on does not determine it"
         ) from error
     # Lists of numbers or names on one line; no string in JSON has a line break to lose.

@@ -18,11 +18,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import ArrayLike, ArrayT, Floats, Indices, as_numpy
+from longtail.core.arrays import ArrayLike, ArrayT, Floats, Indices, as_numpy, like
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_choice
 from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
-from longtail.posthoc.adjuster import like
 from longtail.posthoc.validation import check_validation
 
 Averaged: TypeAlias = Literal["probs", "logits"]

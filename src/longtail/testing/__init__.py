@@ -3,6 +3,8 @@
 from longtail.testing.contract import ContractError as ContractError
 from longtail.testing.contract import check_adjuster as check_adjuster
 from longtail.testing.contract import contract_targets as contract_targets
+from longtail.testing.decision_checks import check_decisions as check_decisions
+from longtail.testing.decision_checks import check_sets as check_sets
 from longtail.testing.head_loss_checks import HEAD_LOSS_CHECKS as HEAD_LOSS_CHECKS
 from longtail.testing.head_loss_checks import check_head_carried as check_head_carried
 from longtail.testing.head_loss_checks import check_head_loss as check_head_loss

@@ -7,6 +7,7 @@ from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
 from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.decisions import decision_sections
 from longtail.report.pages.first_screen import gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
 
@@ -33,7 +34,7 @@ def fix_page(result: FixResult, footer: Footer) -> Page:
         title="longtail fix",
         done="The scores of a trained model were adjusted, as said at the end of this page. "
         f"Measured on {measured_on(result)}.",
-        sections=[_steps(result)],
+        sections=[*decision_sections(result), _steps(result)],
         written=True,
     )
 
