@@ -106,6 +106,13 @@ def test_jax_goes_through_the_scores_half_as_jax():
     same = lt.Scores(rows, labels=[0, 1, 2, 0, 1, 2], carried=[70, 25, 5]).under([1, 1, 1])
     np.testing.assert_allclose(adjusted.probs(), same.probs(), atol=1e-6)
     assert lt.metrics.accuracy(adjusted) == lt.metrics.accuracy(same)
+    sets = lt.posthoc.ConformalSets.fit(adjusted, coverage=0.6)
+    for costs in ([1, 2, 5], [[0, 1, 2], [3, 0, 4], [5, 6, 0]]):
+        decided = adjusted.decide(costs, abstain=0.9)
+        assert isinstance(decided, jax.Array)
+        assert decided.tolist() == same.decide(costs, abstain=0.9).tolist()
+    assert isinstance(sets(adjusted), jax.Array)
+    assert sets(adjusted).shape == (6, 3)
 
 
 def test_a_second_type_checker_knows_every_door_and_no_other(tmp_path):
