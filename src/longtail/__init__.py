@@ -26,6 +26,7 @@ _FOLDERS = (
 )
 _WHERE = {
     "GroupEdges": "core",
+    "LabelOdds": "core",
     "Prior": "core",
     "Scores": "core",
     "UnknownPriorError": "core",
@@ -38,6 +39,7 @@ _WHERE = {
     "fix": "flows.fix",
     "load": "flows.predict",
     "measure_carried": "core",
+    "measure_odds": "core",
     "retarget": "core",
     "shot_groups": "core",
     "sweep": "flows.sweep",
@@ -45,6 +47,7 @@ _WHERE = {
 }
 __all__ = [
     "GroupEdges",
+    "LabelOdds",
     "Prior",
     "Scores",
     "UnknownPriorError",
@@ -64,6 +67,7 @@ __all__ = [
     "load",
     "losses",
     "measure_carried",
+    "measure_odds",
     "metrics",
     "posthoc",
     "report",
@@ -92,11 +96,13 @@ if TYPE_CHECKING:
     )
     from longtail.core import (
         GroupEdges,
+        LabelOdds,
         Prior,
         Scores,
         UnknownPriorError,
         class_counts,
         measure_carried,
+        measure_odds,
         retarget,
         shot_groups,
     )
