@@ -183,7 +183,7 @@ class BinaryLogitAdjusted(BinaryLoss):
 
     >>> loss = BinaryLogitAdjusted([0.01, 0.5])
     >>> loss(torch.tensor([[2.0, -1.0]]), torch.tensor([[1, 0]]))
-    tensor(1.494)
+    tensor(1.490)
     >>> loss.carried
     LabelOdds([0.5, 0.5])
     >>> BinaryLogitAdjusted([0.01, 0.5], tau=0, pos_weight=[99, 1]).carried

@@ -19,13 +19,16 @@ weights: there the target only changes what is predicted.
 
 from dataclasses import replace
 from math import inf, isfinite, pi, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from longtail import stats
 from longtail.core import PriorLike, Scores
 from longtail.core.arrays import Floats, as_numpy
+from longtail.core.label_odds import LabelOddsLike
+from longtail.core.label_scores import LabelScores, ThresholdsLike
+from longtail.metrics.labels import evaluate_labels
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
 from longtail.metrics.samples import labelled
 from longtail.metrics.sums import ClassSums, Groups
@@ -192,8 +195,9 @@ class Accumulator(ClassSums):
 
 def evaluate(
     scores: Scores[Any],
-    target: PriorLike | None = None,
+    target: PriorLike | LabelOddsLike | None = None,
     groups: Groups | None = None,
+    thresholds: ThresholdsLike | None = None,
 ) -> dict[str, float | None]:
     """Every metric of labelled scores by its name; None where there is no such thing.
 
@@ -206,6 +210,9 @@ def evaluate(
     many, medium and few, if the scores know the counts, by other edges than the default as
     `GroupEdges` or text, or boolean masks over the classes.
 
+    Of scores of yes/no labels, `family="sigmoid"`, they are the means over the labels of
+    `per_label`, and of groups the mean average precision; `thresholds` say what is yes.
+
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
@@ -214,6 +221,14 @@ def evaluate(
     >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
     (0.5, 0.667, 0.667)
     """
+    if isinstance(scores, LabelScores):
+        return evaluate_labels(scores, cast("LabelOddsLike | None", target), groups, thresholds)
+    if thresholds is not None:
+        raise ValueError(
+            'thresholds are for scores of yes/no labels, family="sigmoid"; of one class a sample '
+            "the most likely is predicted: leave them out"
+        )
     measured = labelled(scores)
-    moved = measured if target is None else measured.under(target)
-    return Accumulator.of(moved, target, scores.counts, groups=groups).values()
+    goal = cast("PriorLike | None", target)
+    moved = measured if goal is None else measured.under(goal)
+    return Accumulator.of(moved, goal, scores.counts, groups=groups).values()

@@ -25,6 +25,7 @@ from longtail.posthoc.calibrators import Temperature as Temperature
 from longtail.posthoc.calibrators import VectorScaling as VectorScaling
 from longtail.posthoc.matching import MarginalMatching as MarginalMatching
 from longtail.posthoc.tau import TauChoice as TauChoice
+from longtail.posthoc.thresholds import Thresholds as Thresholds
 
 if TYPE_CHECKING:
     from longtail.posthoc.tau.curve import TauCurve as TauCurve

@@ -32,7 +32,7 @@ class LabelWorld:
 
     >>> world = LabelWorld.long_tailed()
     >>> world.odds
-    LabelOdds([0.412, 0.178, 0.0809])
+    LabelOdds([0.455, 0.251, 0.102])
     """
 
     table: Tensor  # n(x, y_1, ..., y_L), shape (points, 2, ..., 2), numbers above zero
