@@ -87,6 +87,7 @@ bench-long: $(VENV)/.installed-dev
 	@echo "== Measuring what takes a quarter of an hour each; the tables go to results/"
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/prior_shift.py | tee results/prior_shift.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/unlabelled.py | tee results/unlabelled.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/binary.py | tee results/binary.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sklearn_sets.py | tee results/sklearn_sets.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/stream_scores.py | tee results/stream_scores.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fit_memory.py | tee results/fit_memory.md

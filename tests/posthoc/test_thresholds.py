@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from longtail import LabelOdds, Scores
 from longtail.posthoc import Thresholds
-from longtail.posthoc import thresholds as module
+from longtail.posthoc import threshold_search as module
 
 CRITERIA = {
     "f1": None,
@@ -82,15 +82,16 @@ def test_a_threshold_is_the_best_of_all_with_and_without_ties(
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_only_bins_that_can_win_are_looked_into_and_none_is_missed(criterion, dtype, monkeypatch):
     z, y = drawn(5000, 2, dtype=dtype)
-    looked_at, inside = [], module._inside
+    monkeypatch.setattr(module, "_FEW", 100)
+    looked_at, inside = [], module._best_of_sorted
     monkeypatch.setattr(
-        module, "_inside", lambda *a: looked_at.append(len(a[1])) or inside(*a), raising=True
+        module, "_best_of_sorted", lambda *a: looked_at.append(len(a[1])) or inside(*a)
     )
     fitted = Thresholds.fit(made(z, y), criterion, CRITERIA[criterion])
     for label in range(2):
         where, best = naive(z[:, label], y[:, label], criterion, CRITERIA[criterion])
         assert (fitted.logits[label], fitted.values[label]) == (where, pytest.approx(best))
-    assert max(looked_at) < 2500
+    assert max(looked_at) < 1000
 
 
 def test_all_scores_alike_are_all_yes_or_never():
@@ -140,7 +141,7 @@ def test_the_standard_error_is_that_of_drawing_samples_of_each_class_anew():
         random, values = np.random.default_rng(1), []
         is_yes = z[:, 0] >= fitted.logits[0]
         yes, no = is_yes[y[:, 0] == 1], is_yes[y[:, 0] == 0]
-        label = module._Label(criterion, 0.0, len(yes), len(no), len(yes) / len(z))
+        label = module.Label(criterion, 0.0, len(yes), len(no), len(yes) / len(z))
         for _ in range(1000):
             counts = (random.binomial(len(each), each.mean()) for each in (yes, no))
             values.append(float(label.value(*map(np.array, counts))))

@@ -263,16 +263,6 @@ def _check_rows(values: RowsLike, name: str) -> Any:
     return rows.detach() if arrays.is_torch(rows) else rows
 
 
-def check_softmax(scores: Scores[Any], who: str, instead: str = "") -> None:
-    """Raise unless each sample has one class: `who` opens the sentence, and `instead` ends it."""
-    if scores.family != "softmax":
-        remedy = instead or "what takes yes/no labels is listed in docs/multi-label.md"
-        raise ValueError(
-            f'{who} is for scores of one class a sample, family="softmax", but these are of '
-            f'yes/no labels, family="sigmoid"; {remedy}'
-        )
-
-
 def _positions(rows: ArrayLike) -> Any:
     at = arrays.as_numpy(rows) if np.ndim(cast(Any, rows)) == 1 else None
     if at is not None and not at.size:

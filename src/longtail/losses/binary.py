@@ -8,17 +8,9 @@ follow. That is the softmax loss of `change_of_prior` on [0, z] for each label b
 carried = odds^(1−τ): even odds at 1, those of the batches at 0, which is plain binary
 cross-entropy. `pos_weight` w multiplies the odds that are carried by w, as it makes w samples of
 every positive; keeping positives and negatives with different rates changes what the batches
-follow, which is `train`: `LabelOdds.sampled`. Class-balanced, yes and no of each label are two
-classes that weigh α ∝ (1 − β) / (1 − β^n), which sum to two.
+follow, which is `train`: `LabelOdds.sampled`.
 
-Those that are no change of odds, with x = z where y = 0 and −z where y = 1, and p = σ(z):
-
-    focal        σ(x)^γ · (−log σ(−x)), positives times 2α, negatives 2(1 − α)
-    asymmetric   y = 1: (1 − p)^γ⁺ · (−log p),     y = 0: q^γ⁻ · (−log(1 − q)), q = max(p − m, 0)
-
-Carries: what is said above; None for focal, class-balanced focal and asymmetric losses, in which
-what a label counts depends on its logit, unless all γ and m are 0. Lin et al., ICCV 2017; Cui et
-al., CVPR 2019; Ridnik et al., ICCV 2021.
+Carries: what is said above, exactly while p(x|y_l) of each label stays. Menon et al., ICLR 2021.
 """
 
 from __future__ import annotations
@@ -26,18 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.class_weights import class_balanced_weights
 from longtail.core.label_odds import LabelOdds, LabelOddsLike, check_same_labels
 from longtail.core.numbers import check_choice, check_number, check_per_class, check_whole
 from longtail.core.retarget import check_logits, label_offset
 from longtail.core.tensors import along_classes, wide_dtype
 from longtail.losses.loss import ConstantsModule, Reduction
-from longtail.ranges import FractionBelowOne, NonNegative
 
 
 class BinaryOptions(TypedDict, total=False):
@@ -102,7 +91,7 @@ class BinaryLoss(ConstantsModule):
         shift = np.zeros(self.num_labels)
         if carried is not None:
             check_same_labels(self.num_labels, carried, "train has", "carried has")
-            followed = batches if alpha is None else batches.reweighted(_yes_to_no(alpha))
+            followed = batches if alpha is None else batches.reweighted(yes_to_no(alpha))
             shift = label_offset(carried, followed)
             carried = carried if weight is None else carried.reweighted(weight)
         if weight is not None:
@@ -181,6 +170,7 @@ class BinaryLogitAdjusted(BinaryLoss):
     By default these are even, so that σ(z) > ½ has the least balanced error of each label; say
     `carried` for others, or τ for odds^(1−τ): 0 is plain binary cross-entropy.
 
+    >>> import torch
     >>> loss = BinaryLogitAdjusted([0.01, 0.5])
     >>> loss(torch.tensor([[2.0, -1.0]]), torch.tensor([[1, 0]]))
     tensor(1.490)
@@ -210,111 +200,8 @@ class BinaryLogitAdjusted(BinaryLoss):
         super().__init__(odds, goal, **options)
 
 
-class BinaryFocal(BinaryLoss):
-    """The focal loss of each label: what a model is sure of counts less, by γ.
-
-    `alpha` in (0, 1) is what positives weigh beside negatives; ½ weighs them alike.
-    """
-
-    def __init__(
-        self,
-        train: LabelOddsLike,
-        gamma: NonNegative = 2.0,
-        alpha: float = 0.5,
-        **options: Unpack[BinaryOptions],
-    ) -> None:
-        odds = LabelOdds.of(train)
-        share = check_number(alpha, "alpha", least=0, most=1)
-        if share in (0.0, 1.0):
-            raise ValueError(f"alpha must lie between 0 and 1, got {alpha}: nothing would count")
-        both = np.outer([2 * share, 2 - 2 * share], np.ones(odds.num_labels))
-        self_carried = odds.reweighted(_yes_to_no(both)) if not gamma else None
-        super().__init__(odds, self_carried, both, **options)
-        self.gamma = check_number(gamma, "gamma", least=0)
-
-    def both(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of yes and that of no for every logit, without weights."""
-        return _faded(-logits, self.gamma), _faded(logits, self.gamma)
-
-
-class ClassBalancedBinary(BinaryLoss):
-    """Binary cross-entropy, or with γ the focal loss, with class-balanced weights of yes and no.
-
-    The weights come from counts: `LabelOdds.from_counts` or `from_labels`. Without γ they are a
-    change of odds, which is declared.
-
-    >>> ClassBalancedBinary(LabelOdds.from_counts([10, 500], 1000)).carried
-    LabelOdds([0.488, 0.5])
-    """
-
-    def __init__(
-        self,
-        train: LabelOddsLike,
-        beta: FractionBelowOne = 0.9999,
-        gamma: NonNegative | None = None,
-        **options: Unpack[BinaryOptions],
-    ) -> None:
-        odds = LabelOdds.of(train)
-        if odds.positives is None or odds.total is None:
-            raise ValueError(
-                "class-balanced weights need counts, but the train odds were not made from any; "
-                "give LabelOdds.from_counts(positives, total) or LabelOdds.from_labels(labels)"
-            )
-        pairs = np.stack([odds.positives, odds.total - odds.positives], axis=1)
-        halves = 0.0 if pairs.all() else 0.5  # of zeros="smooth"
-        both = np.array([class_balanced_weights(pair + halves, beta) for pair in pairs]).T
-        self.gamma = 0.0
-        carried = None if gamma else odds.reweighted(_yes_to_no(both))
-        super().__init__(odds, carried, both, **options)
-        self.gamma = 0.0 if gamma is None else check_number(gamma, "gamma", least=0)
-
-    def both(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of yes and that of no for every logit, without weights."""
-        return _faded(-logits, self.gamma), _faded(logits, self.gamma)
-
-
-class Asymmetric(BinaryLoss):
-    """The asymmetric loss: easy negatives count less than easy positives, or not at all.
-
-    `gamma_pos` and `gamma_neg` fade positives and negatives, and negatives of a probability below
-    `margin` do not count.
-    """
-
-    def __init__(
-        self,
-        train: LabelOddsLike,
-        gamma_pos: NonNegative = 0.0,
-        gamma_neg: NonNegative = 4.0,
-        margin: FractionBelowOne = 0.05,
-        **options: Unpack[BinaryOptions],
-    ) -> None:
-        odds = LabelOdds.of(train)
-        plain = not (gamma_pos or gamma_neg or margin)
-        super().__init__(odds, odds if plain else None, **options)
-        self.gamma_pos = check_number(gamma_pos, "gamma_pos", least=0)
-        self.gamma_neg = check_number(gamma_neg, "gamma_neg", least=0)
-        self.margin = check_number(margin, "margin", least=0, below=1)
-
-    def both(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of yes and that of no for every logit, without weights."""
-        positive = _faded(-logits, self.gamma_pos)
-        if not self.margin:
-            return positive, _faded(logits, self.gamma_neg)
-        probs = logits.sigmoid()
-        counts = probs > self.margin
-        # Where a negative does not count, its power must not be looked at: its slope may be none.
-        beyond = (probs - self.margin).where(counts, 0.5)
-        return positive, (-(beyond**self.gamma_neg) * torch.log1p(-beyond)).where(counts, 0.0)
-
-
-def _faded(wrong_way: Tensor, gamma: float) -> Tensor:
-    """σ(x)^γ · log(1 + exp x), where x is the logit with the sign that makes it wrong."""
-    # Not F.softplus, which is linear above 20 and off by 2e-9 there.
-    losses = -F.logsigmoid(-wrong_way)
-    return losses if not gamma else (gamma * F.logsigmoid(wrong_way)).exp() * losses
-
-
-def _yes_to_no(alpha: ArrayLike) -> Any:
+def yes_to_no(alpha: ArrayLike) -> Any:
+    """What weights of yes and of no, shape (2, L), make of the odds."""
     both = np.asarray(alpha, np.float64)
     return both[0] / both[1]
 

@@ -11,7 +11,7 @@ from longtail.core import Scores
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
-from longtail.core.scores import check_softmax
+from longtail.core.score_checks import check_softmax
 
 
 @runtime_checkable

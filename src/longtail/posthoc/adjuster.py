@@ -23,7 +23,7 @@ from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, Floats, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
-from longtail.core.scores import check_softmax
+from longtail.core.score_checks import check_softmax
 
 if TYPE_CHECKING:
     from torch import nn

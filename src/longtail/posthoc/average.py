@@ -21,7 +21,7 @@ from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike, ArrayT, Floats, Indices, as_numpy
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_choice
-from longtail.core.scores import check_softmax
+from longtail.core.score_checks import check_softmax
 from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
 from longtail.posthoc.adjuster import like
 from longtail.posthoc.validation import check_validation

@@ -8,38 +8,27 @@ masses of positives and negatives from t on. A threshold maximises
     recall               TP/P   among those with TP/(TP + FP) ≥ a
     precision            TP/(TP + FP)   among those with TP/P ≥ a
 
-All of these rise with TP and fall with FP. So of a bin of scores, of which the histogram says TP
-and FP at both ends, no threshold inside is better than TP at its low end with FP at its high end:
-only bins in which that beats the best of all ends are looked into and sorted. Of equal thresholds
-the highest wins. Standard errors are those of the criterion at the threshold, positives and
-negatives drawn anew apart; that it was chosen on the same samples makes it look better than it is.
+All of these rise with TP and fall with FP, so that the exact optimum is found without sorting all
+scores (`threshold_search`). Standard errors are those of the criterion at the threshold, positives
+and negatives drawn anew apart; that it was chosen on the same samples makes it look better than it
+is.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Floats, Indices, Numbers, as_numpy
-from longtail.core.blocks import IN_CACHE, slices
+from longtail.core.arrays import Floats
 from longtail.core.files import read_whole, written_whole
 from longtail.core.label_odds import LabelOdds, LabelOddsLike
 from longtail.core.label_scores import LabelScores, check_sigmoid
 from longtail.core.numbers import check_choice, check_number
-from longtail.core.threads import in_threads
-
-Criterion: TypeAlias = Literal["f1", "balanced_error", "recall_at_precision", "precision_at_recall"]
-Booleans: TypeAlias = npt.NDArray[np.bool_]
-_Value: TypeAlias = Callable[[Floats, Floats], Floats]  # of TP and FP
-_BINS = 2**16  # as many as the upper half of a float32 tells apart
-_AT_A_TIME = 2**24  # numbers whose columns are put together
-_ROUNDING = 1e-12
+from longtail.posthoc.threshold_search import Criterion, best_thresholds
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +87,7 @@ class Thresholds:
             raise ValueError("Thresholds.fit needs labelled samples, got none or no labels")
         moved = scores if target is None else scores.under(target)
         probs = None if target is None or moved.carried is None else moved.carried.probs
-        found = _best_of_all(moved, criterion, kept, probs)
+        found = best_thresholds(moved, criterion, kept, probs)
         logits, values, errors = np.array(found, np.float64).T
         return cls(logits, values, errors, criterion, kept, moved.carried, scores.classes)
 
@@ -176,155 +165,3 @@ class _Stored(msgspec.Struct):
     at: float | None
     carried: list[float] | None
     classes: tuple[str, ...] | None
-
-
-class _Best(NamedTuple):
-    """The threshold of a label, the criterion there and its standard error."""
-
-    logit: float
-    value: float
-    standard_error: float
-
-
-class _Label(NamedTuple):
-    """What a label's criterion is made of: how many positives and negatives, and what one counts.
-
-    `positive` is the mass of all positives, and 1 − positive that of all negatives.
-    """
-
-    criterion: Criterion
-    at: float | None
-    positives: int
-    negatives: int
-    positive: float
-
-    def value(self, true: Numbers | int, false: Numbers | int) -> Floats:
-        """The criterion to be maximised, of so many positives and negatives from a threshold on."""
-        mass, rest = self.positive, 1 - self.positive
-        tp = np.asarray(true, np.float64) * (mass / self.positives)
-        fp = np.asarray(false, np.float64) * (rest / self.negatives)
-        if self.criterion == "f1":
-            return np.asarray(2 * tp / (tp + fp + mass))
-        if self.criterion == "balanced_error":
-            return np.asarray((tp / mass - fp / rest + 1) / 2)
-        chosen = tp + fp
-        precision = np.divide(tp, chosen, out=np.zeros_like(tp), where=chosen > 0)
-        recall = np.asarray(true, np.float64) / self.positives
-        if self.criterion == "recall_at_precision":  # of none the recall is zero
-            return np.where((precision >= (self.at or 0.0)) | (chosen == 0), recall, -1.0)
-        return np.where((recall >= (self.at or 0.0)) & (chosen > 0), precision, -1.0)
-
-    def said(self, value: float) -> float:
-        """The criterion as it is called: an error is minimised."""
-        return 1 - value if self.criterion == "balanced_error" else value
-
-    def standard_error(self, true: int, false: int) -> float:
-        """Of the criterion there, by the slopes in TP and FP; rates are kept off 0 and 1."""
-        mass, rest = self.positive, 1 - self.positive
-        hit, alarm = (true + 0.5) / (self.positives + 1), (false + 0.5) / (self.negatives + 1)
-        tp, fp = mass * hit, rest * alarm
-        if self.criterion == "f1":
-            total = tp + fp + mass
-            slopes = 2 * (fp + mass) / total**2, 2 * tp / total**2
-        elif self.criterion == "balanced_error":
-            slopes = 0.5 / mass, 0.5 / rest
-        elif self.criterion == "recall_at_precision":
-            slopes = 1 / mass, 0.0
-        else:
-            slopes = fp / (tp + fp) ** 2, tp / (tp + fp) ** 2
-        variances = (
-            mass**2 * hit * (1 - hit) / self.positives,
-            rest**2 * alarm * (1 - alarm) / self.negatives,
-        )
-        terms = zip(slopes, variances, strict=True)
-        return float(np.sqrt(sum(slope**2 * variance for slope, variance in terms)))
-
-
-def _best_of_all(
-    scores: LabelScores, criterion: Criterion, at: float | None, target: Floats | None
-) -> list[_Best]:
-    """The best threshold of every label; `target` are probabilities of yes."""
-    logits, labels = as_numpy(scores.logits), as_numpy(scores.labels)
-    found: list[_Best] = []
-    for part in slices(scores.num_labels, len(scores), _AT_A_TIME):
-        columns, truth = _columns(logits, part), _columns(labels, part).astype(bool, copy=False)
-        shares = [None] * len(columns) if target is None else target[part].tolist()
-
-        def best(one: slice, each: Any = (columns, truth, shares)) -> _Best:
-            scores, is_yes, share = (values[one.start] for values in each)
-            return _best(scores, is_yes, criterion, at, share)
-
-        found += in_threads(best, list(slices(len(columns), 1, 1)))
-    return found
-
-
-def _columns(rows: Numbers, part: slice) -> Numbers:
-    """Some columns, each with its numbers side by side; copied by parts that stay in the cache."""
-    into = np.empty((part.stop - part.start, len(rows)), rows.dtype)
-    for at in slices(len(rows), rows.shape[1], IN_CACHE):
-        into[:, at] = rows[at, part].T
-    return into
-
-
-def _best(
-    scores: Numbers, is_yes: Booleans, criterion: Criterion, at: float | None, share: float | None
-) -> _Best:
-    """The best threshold of a single label."""
-    positives = int(np.count_nonzero(is_yes))
-    negatives = len(scores) - positives
-    if not positives or not negatives:
-        return _Best(-np.inf if positives else np.inf, np.nan, np.nan)
-    mass = positives / len(scores) if share is None else share
-    label = _Label(criterion, at, positives, negatives, mass)
-    codes = _codes(scores)
-    of_yes, of_all = (np.zeros(_BINS, np.int64) for _ in range(2))
-    for some in slices(len(scores), 1, IN_CACHE):
-        of_all += np.bincount(codes[some], minlength=_BINS)
-        of_yes += np.bincount(codes[some][is_yes[some]], minlength=_BINS)
-    bins = np.flatnonzero(of_all)[::-1]  # from the highest scores on
-    true, false = np.cumsum(of_yes[bins]), np.cumsum((of_all - of_yes)[bins])
-    best = max(label.value(true, false).max(), label.value(0, 0).max())
-    before = false - (of_all - of_yes)[bins]
-    can_win = label.value(true, before) >= best - _ROUNDING
-    chosen = np.zeros(_BINS, bool)
-    chosen[bins[can_win]] = True
-    inside = np.flatnonzero(chosen[codes])
-    # Of the bins that are left, in order from the highest: what is before each, then its scores.
-    start = np.zeros((2, _BINS), np.int64)
-    start[0, bins], start[1, bins] = true - of_yes[bins], before
-    return _inside(label, scores[inside], is_yes[inside], codes[inside], start)
-
-
-def _inside(
-    label: _Label, scores: Numbers, is_yes: Booleans, codes: Indices, start: Indices
-) -> _Best:
-    """The best threshold among the scores of some bins; `start` is what lies above each bin."""
-    order = np.argsort(scores)[::-1]
-    scores, is_yes, codes = scores[order], is_yes[order], codes[order]
-    true, false = np.cumsum(is_yes), np.cumsum(~is_yes)
-    first = np.flatnonzero(np.diff(codes, prepend=-1))  # of each bin
-    sizes = np.diff(first, append=len(codes))
-    # Cumulated over the bins that were left: what lies between them is added.
-    so_far: Indices = np.stack([true[first] - is_yes[first], false[first] - ~is_yes[first]])
-    here = start[:, codes[first]] - so_far
-    true, false = true + np.repeat(here[0], sizes), false + np.repeat(here[1], sizes)
-    last = np.flatnonzero(np.diff(scores, append=np.nan) != 0)  # of equal scores: all or none
-    values = label.value(true[last], false[last])
-    none = float(label.value(0, 0))
-    if not len(values) or none >= values.max() - _ROUNDING:
-        return _Best(np.inf, label.said(none), label.standard_error(0, 0))
-    at = int((values >= values.max() - _ROUNDING).argmax())  # the highest
-    true_at, false_at = int(true[last][at]), int(false[last][at])
-    error = label.standard_error(true_at, false_at)
-    return _Best(float(scores[last][at]), label.said(float(values[at])), error)
-
-
-def _codes(scores: Numbers) -> Indices:
-    """Bins that rise with the scores, equal ones in one: the upper bits of a float32, in order."""
-    codes = np.empty(len(scores), np.int64)
-    for at in slices(len(scores), 1, IN_CACHE):
-        with np.errstate(over="ignore"):
-            plain = scores[at].astype(np.float32) + np.float32(0)  # -0.0 is 0.0
-        bits = plain.view(np.int32)
-        codes[at] = ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> 16) + _BINS // 2
-    return codes

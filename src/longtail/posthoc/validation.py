@@ -17,7 +17,7 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.numbers import check_weights
-from longtail.core.scores import check_softmax
+from longtail.core.score_checks import check_softmax
 
 
 @dataclass(frozen=True, eq=False)
