@@ -4,8 +4,8 @@ Read from the syntax tree, by what expressions are and not by how they are spelt
 is `.log` of anything (not called), `.logit` of odds, the logarithm of its probabilities, or a name
 that says so (`log_prior`, `carried_log`); its *probabilities* are `.probs`, `.priors`, the
 exponential of a log. The logarithm of the number of classes is the opposite of the log of the
-uniform prior. What is made of one elementwise, bound to a name, or given to a field of a class of the same file is one too. Two
-priors meet where
+uniform prior. What is made of one elementwise, bound to a name, or given to a field of a class of
+the same file is one too. Two priors meet where
 
     log a − log b,  log a + (−log b),  a / b,  a · (1/b),  p.reweighted(1/b)
 

@@ -37,6 +37,7 @@ _WHERE = {
     "fit": "flows.fit",
     "fit_head": "engine",
     "fix": "flows.fix",
+    "fix_labels": "flows.fix_labels",
     "load": "flows.predict",
     "measure_carried": "core",
     "measure_odds": "core",
@@ -61,6 +62,7 @@ __all__ = [
     "fit",
     "fit_head",
     "fix",
+    "fix_labels",
     "heads",
     "images",
     "integrations",
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from longtail.flows.compare import compare
     from longtail.flows.fit import fit
     from longtail.flows.fix import fix
+    from longtail.flows.fix_labels import fix_labels
     from longtail.flows.predict import load
     from longtail.flows.sweep import sweep
     from longtail.flows.train.train import train

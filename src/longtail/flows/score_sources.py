@@ -44,7 +44,7 @@ def as_source(scores: SourceLike) -> Source:
     """The scores in memory, or the table of their file."""
     match scores:
         case Scores():
-            check_softmax(scores, "this", "move them with scores.under, see docs/multi-label.md")
+            check_softmax(scores, "this", "use longtail.fix_labels, or metrics.evaluate")
             return scores
         case ScoreTable():
             return scores

@@ -238,6 +238,11 @@ def per_label(
     goal = None if target is None else LabelOdds.of(target, checked.classes)
     moved = checked if goal is None else checked.under(goal)
     sums = LabelAccumulator.of(moved, goal, thresholds)
+    return metrics_of(sums, average_precision(checked, goal))
+
+
+def metrics_of(sums: LabelAccumulator, precision: Floats) -> LabelMetrics:
+    """Every metric from the sums, and the average precision, which they do not have."""
     return LabelMetrics(
         sums.samples[1],
         sums._sums[1].sum(axis=0),
@@ -245,7 +250,7 @@ def per_label(
         sums.recall,
         sums.f1,
         sums.balanced_accuracy,
-        average_precision(checked, goal),
+        precision,
         sums.ece,
         sums.brier,
         sums.nll,
