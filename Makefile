@@ -89,6 +89,7 @@ bench-long: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/prior_shift.py | tee results/prior_shift.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/unlabelled.py | tee results/unlabelled.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/conformal.py | tee results/conformal.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/binary.py | tee results/binary.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sklearn_sets.py | tee results/sklearn_sets.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/stream_scores.py | tee results/stream_scores.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fit_memory.py | tee results/fit_memory.md

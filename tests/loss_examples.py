@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from longtail import Prior, heads, losses
+from longtail import LabelOdds, Prior, heads, losses
 
 DELTA = [4.0, 1.0, 2.0, 0.5]
 MATRIX = [[0, 1.0, 2.0, 0.3], [1.0, 0, 2.0, 0], [0, -1.0, 0, 1.0], [0.5, 1.0, 0, 0]]
@@ -121,6 +121,34 @@ HEAD_MAKE = {
     "SampledSoftmax, all": partial(DRAWN, distinct=True, num_negatives=4),
     "SampledSoftmax, in batch": losses.SampledSoftmax,
     "SampledSoftmax, in batch, uncorrected": partial(losses.SampledSoftmax, corrected=False),
+}
+
+# Of the losses on yes/no labels, made for three of them: `make(odds, **options)`.
+BINARY_MAKE = {
+    "BinaryLogitAdjusted": losses.BinaryLogitAdjusted,
+    "BinaryLogitAdjusted, tau 0": partial(losses.BinaryLogitAdjusted, tau=0),
+    "BinaryLogitAdjusted, tau 1.5": partial(losses.BinaryLogitAdjusted, tau=1.5),
+    "BinaryLogitAdjusted, carried": partial(losses.BinaryLogitAdjusted, carried=[0.2, 0.5, 0.9]),
+    "BinaryFocal": losses.BinaryFocal,
+    "BinaryFocal, gamma 0.5": partial(losses.BinaryFocal, gamma=0.5, alpha=0.25),
+    "BinaryFocal, gamma 0": partial(losses.BinaryFocal, gamma=0, alpha=0.25),
+    "ClassBalancedBinary": partial(losses.ClassBalancedBinary, beta=0.99),
+    "ClassBalancedBinary, focal": partial(losses.ClassBalancedBinary, gamma=2.0),
+    "Asymmetric": losses.Asymmetric,
+    "Asymmetric, no margin": partial(losses.Asymmetric, gamma_pos=1.0, margin=0.0),
+    "Asymmetric, all zero": partial(losses.Asymmetric, gamma_neg=0, margin=0),
+}
+
+BINARY_CONTRACT = {
+    "BinaryLogitAdjusted": lambda odds: LabelOdds.even(len(odds)),
+    "BinaryLogitAdjusted, tau 0": lambda odds: odds,
+    "BinaryLogitAdjusted, tau 1.5": lambda odds: odds.tempered(-0.5),
+    "BinaryLogitAdjusted, carried": lambda odds: LabelOdds.of([0.2, 0.5, 0.9]),
+    "BinaryFocal, gamma 0": lambda odds: odds.reweighted(1 / 3),
+    "ClassBalancedBinary": lambda odds: odds.reweighted(
+        (1 - 0.99 ** (odds.total - odds.positives)) / (1 - 0.99**odds.positives)
+    ),
+    "Asymmetric, all zero": lambda odds: odds,
 }
 
 

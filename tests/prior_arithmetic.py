@@ -1,11 +1,11 @@
 """Where a file moves something from one prior to another by its own arithmetic.
 
 Read from the syntax tree, by what expressions are and not by how they are spelt. A *log* of a prior
-is `.log` of anything (not called), the logarithm of its probabilities, or a name that says so
-(`log_prior`, `carried_log`); its *probabilities* are `.probs`, `.priors`, the exponential of a log.
-The logarithm of the number of classes is the opposite of the log of the uniform prior. What is made
-of one elementwise, bound to a name, or given to a field of a class of the same file is one too. Two
-priors meet where
+is `.log` of anything (not called), `.logit` of odds, the logarithm of its probabilities, or a name
+that says so (`log_prior`, `carried_log`); its *probabilities* are `.probs`, `.priors`, the
+exponential of a log. The logarithm of the number of classes is the opposite of the log of the
+uniform prior. What is made of one elementwise, bound to a name, or given to a field of a class of
+the same file is one too. Two priors meet where
 
     log a − log b,  log a + (−log b),  a / b,  a · (1/b),  p.reweighted(1/b)
 
@@ -141,7 +141,7 @@ class _Reader(ast.NodeVisitor):
         base = ast.unparse(node.value)
         if base in MODULES:
             return None
-        if node.attr == "log":
+        if node.attr in ("log", "logit"):
             inverse = isinstance(node.value, ast.Call) and _inverts(node.value)
             return Quantity("log", base, inverse)
         if node.attr in ("probs", "priors"):

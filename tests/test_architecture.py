@@ -53,6 +53,7 @@ def test_no_number_is_born_in_a_page_or_a_figure(path):
     "code",
     [
         "target.log - carried.log",
+        "target.logit - self.odds.logit",
         "-carried.log + target.log",
         "self.log_prior_a - self.log_prior_b",
         "def move(log_prior, z):\n    return z + target.log - log_prior",

@@ -14,12 +14,20 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 # What the docs call by another word, and what to write.
 OTHER_WORDS = {r"held[- _]out": "validation", r"imbalance[- _]factor": "imbalance ratio"}
 # What others are made of; `Deferred` is two losses, each with its own card.
-ABSTRACT = ("Loss", "SampleLoss", "MarginLoss", "RegularizedLoss", "Regularizer", "Deferred")
+ABSTRACT = (
+    "Loss",
+    "SampleLoss",
+    "MarginLoss",
+    "RegularizedLoss",
+    "Regularizer",
+    "Deferred",
+    "BinaryLoss",
+)
 METHODS = [
     name
     for name, thing in vars(losses).items()
     if inspect.isclass(thing)
-    and issubclass(thing, losses.Loss | losses.Regularizer)
+    and issubclass(thing, losses.Loss | losses.BinaryLoss | losses.Regularizer)
     and name not in ABSTRACT
 ]
 OF_A_LAYER = ["linear_cross_entropy", "SampledSoftmax"]  # which take its features and weight

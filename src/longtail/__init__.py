@@ -26,6 +26,7 @@ _FOLDERS = (
 )
 _WHERE = {
     "GroupEdges": "core",
+    "LabelOdds": "core",
     "Prior": "core",
     "Scores": "core",
     "UnknownPriorError": "core",
@@ -36,8 +37,10 @@ _WHERE = {
     "fit": "flows.fit",
     "fit_head": "engine",
     "fix": "flows.fix",
+    "fix_labels": "flows.fix_labels",
     "load": "flows.predict",
     "measure_carried": "core",
+    "measure_odds": "core",
     "retarget": "core",
     "shot_groups": "core",
     "sweep": "flows.sweep",
@@ -45,6 +48,7 @@ _WHERE = {
 }
 __all__ = [
     "GroupEdges",
+    "LabelOdds",
     "Prior",
     "Scores",
     "UnknownPriorError",
@@ -58,12 +62,14 @@ __all__ = [
     "fit",
     "fit_head",
     "fix",
+    "fix_labels",
     "heads",
     "images",
     "integrations",
     "load",
     "losses",
     "measure_carried",
+    "measure_odds",
     "metrics",
     "posthoc",
     "report",
@@ -92,11 +98,13 @@ if TYPE_CHECKING:
     )
     from longtail.core import (
         GroupEdges,
+        LabelOdds,
         Prior,
         Scores,
         UnknownPriorError,
         class_counts,
         measure_carried,
+        measure_odds,
         retarget,
         shot_groups,
     )
@@ -105,6 +113,7 @@ if TYPE_CHECKING:
     from longtail.flows.compare import compare
     from longtail.flows.fit import fit
     from longtail.flows.fix import fix
+    from longtail.flows.fix_labels import fix_labels
     from longtail.flows.predict import load
     from longtail.flows.sweep import sweep
     from longtail.flows.train.train import train

@@ -258,7 +258,7 @@ def test_a_foreign_safetensors_file_is_refused(tmp_path):
     [
         ("{", "damaged"),
         ('{"version": 1, "arrays": "jax"}', "damaged"),
-        ('{"version": 2, "arrays": "torch"}', "version 2 of the scores format"),
+        ('{"version": 3, "arrays": "torch"}', "version 3 of the scores format"),
     ],
 )
 def test_a_damaged_or_newer_header_is_refused(tmp_path, header, sentence):

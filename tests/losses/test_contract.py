@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail import Prior, UnknownPriorError, losses, retarget
-from longtail.testing import LOSS_CHECKS, ContractError, FiniteWorld, check_carried
-from loss_examples import CONTRACT, MAKE
+from longtail.testing import (
+    BINARY_CHECKS,
+    LOSS_CHECKS,
+    ContractError,
+    FiniteWorld,
+    LabelWorld,
+    check_carried,
+    check_carried_odds,
+)
+from loss_examples import BINARY_CONTRACT, BINARY_MAKE, CONTRACT, MAKE
 
 WORLD = FiniteWorld.long_tailed()
 ABSTRACT = (losses.Loss, losses.SampleLoss, losses.MarginLoss, losses.RegularizedLoss)
@@ -20,7 +28,7 @@ ABSTRACT = (losses.Loss, losses.SampleLoss, losses.MarginLoss, losses.Regularize
 OF_SEVERAL = (losses.Experts, losses.Deferred, losses.LossWithTerms)
 
 
-def every_loss():
+def every_loss(kind=losses.Loss):
     """Every concrete loss class defined anywhere below longtail.losses, found by walking it."""
     found = set()
     for module in pkgutil.walk_packages(losses.__path__, "longtail.losses."):
@@ -29,7 +37,7 @@ def every_loss():
         ):
             if name.startswith("_") or inspect.isabstract(thing):
                 continue  # what several losses have in common
-            if issubclass(thing, losses.Loss) and thing not in ABSTRACT + OF_SEVERAL:
+            if issubclass(thing, kind) and thing not in (kind, *ABSTRACT, *OF_SEVERAL):
                 found.add(thing)
     return found
 
@@ -50,6 +58,46 @@ def test_a_loss_is_in_the_table_and_its_declaration_in_the_contract_or_none(loss
         else:
             assert declared is None, f"{name} declares a prior that no contract entry confirms"
     assert getattr(losses, loss.__name__) is loss, "a loss must be public"
+
+
+BINARY_LOSSES = sorted(every_loss(losses.BinaryLoss), key=lambda loss: loss.__name__)
+
+
+@pytest.mark.parametrize("loss", BINARY_LOSSES)
+def test_a_loss_on_labels_is_in_the_table_and_its_declaration_in_the_contract_or_none(loss):
+    examples = [n for n, make in BINARY_MAKE.items() if getattr(make, "func", make) is loss]
+    assert examples, f"{loss.__name__} must have an example in tests/loss_examples.py"
+    odds = LabelWorld.long_tailed().odds
+    for name in examples:
+        declared = BINARY_MAKE[name](odds).carried
+        if name in BINARY_CONTRACT:
+            assert declared.is_close(BINARY_CONTRACT[name](odds), 1e-12)
+        else:
+            assert declared is None, f"{name} declares odds that no contract entry confirms"
+    assert getattr(losses, loss.__name__) is loss, "a loss must be public"
+
+
+@pytest.mark.parametrize("check", BINARY_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", BINARY_MAKE)
+def test_the_contract_of_losses_on_labels_holds(name, check):
+    check(BINARY_MAKE[name])
+
+
+@pytest.mark.parametrize("name", BINARY_CONTRACT)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_minimiser_reaches_every_odds_in_random_worlds(name, seed):
+    check_carried_odds(BINARY_MAKE[name], LabelWorld.drawn(seed, labels=3))
+
+
+def test_a_wrong_declaration_of_odds_is_caught():
+    class Wrong(losses.BinaryLogitAdjusted):
+        @property
+        def carried(self):
+            return self.batches
+
+    with pytest.raises(ContractError, match="off the true posterior by"):
+        check_carried_odds(Wrong)
 
 
 @pytest.mark.parametrize("check", LOSS_CHECKS, ids=lambda check: check.__name__)

@@ -37,6 +37,27 @@ def scores_of_lists() -> npt.NDArray[np.float64]:
     return lt.Scores([[2.0, 1.0], [0.5, 0.0]]).logits
 
 
+def labels_of_yes_and_no(logits: npt.NDArray[np.float32], labels: npt.NDArray[np.int8]) -> float:
+    odds = lt.LabelOdds.from_labels(labels).reweighted([2.0, 3.0])
+    scores = lt.Scores(logits, labels, carried=odds, family="sigmoid")
+    exact = lt.core.LabelScores(logits, labels, carried=odds).under([0.5, 0.5])
+    carried: lt.LabelOdds | None = exact.carried
+    assert carried is not None
+    moved = lt.retarget(logits, odds, carried)
+    fitted = lt.posthoc.Thresholds.fit(exact, "f1")
+    values: dict[str, float | None] = lt.metrics.evaluate(scores, target=carried)
+    predicted: npt.NDArray[np.float32] = exact.predict(thresholds=fitted)
+    return float(moved.sum() + predicted.sum()) + (values["f1"] or 0.0)
+
+
+def trained_on_labels(logits: Tensor, labels: Tensor) -> Tensor:
+    loss = lt.losses.BinaryLogitAdjusted([0.1, 0.5], pos_weight=[2.0, 1.0])
+    carried: lt.LabelOdds | None = loss.carried
+    assert carried is not None
+    value: Tensor = loss(logits, labels)
+    return value
+
+
 def trained(logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
     loss = lt.losses.LogitAdjusted(COUNTS, tau=1.0, label_smoothing=0.1)
     value: Tensor = loss(logits, labels)

@@ -14,12 +14,14 @@ def check_per_class(
     num_classes: int,
     name: str,
     least: Literal["positive", "zero", "any"] = "positive",
+    *,
+    what: str = "classes",
 ) -> Floats:
     """One finite number a class, as a float64 copy, or a ValueError."""
     checked = np.array(as_numpy(values), np.float64)
     if checked.shape != (num_classes,):
         raise ValueError(
-            f"{name} must have one number for each of {num_classes} classes, "
+            f"{name} must have one number for each of {num_classes} {what}, "
             f"got shape {checked.shape}"
         )
     enough, wanted = {

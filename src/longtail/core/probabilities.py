@@ -186,5 +186,5 @@ def _advice(rows: Numbers, total: float, otherwise: str) -> str:
         return f"if these are logits, {otherwise}"
     return (
         "where rounding took so much away, save them with more digits, or divide each row by its "
-        "sum; independent probabilities of several labels cannot be used"
+        'sum; independent probabilities of several labels need family="sigmoid"'
     )

@@ -6,6 +6,14 @@ c. Under target t they are
     z + log t - log c                                    (LADE eq. 4; LA eq. 9 with t uniform)
 
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
+
+Of yes/no labels that a sample may have together, one logit z a label, that is the move of [0, z]
+from a prior [1 − c, c] to [1 − t, t], for every label by itself:
+
+    z_l + logit t_l - logit c_l
+
+and the sigmoid of that is p_t(y_l|x) exactly, as long as p(x|y_l) stays the same. Of labels that
+come together it does not when several of them change: docs/multi-label.md.
 """
 
 import sys
@@ -17,6 +25,7 @@ import numpy as np
 from longtail.core import arrays
 from longtail.core.arrays import Array, ArrayT, Floats, Numbers, RowsLike, Table
 from longtail.core.blocks import IN_CACHE, slices
+from longtail.core.label_odds import LabelOdds, LabelOddsLike, check_same_labels
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 from longtail.core.threads import one_blas_thread
@@ -27,13 +36,15 @@ _FEW = 2**14  # numbers that are looked at row by row as fast
 class UnknownPriorError(ValueError):
     """The logits are not known to carry any prior, so there is nothing to move them from."""
 
-    def __init__(self, what: str = "these logits carry no known prior") -> None:
-        super().__init__(what)  # what a copy is made from again, so not the whole sentence
+    def __init__(
+        self, what: str = "these logits carry no known prior", measure: str = "measure_carried"
+    ) -> None:
+        super().__init__(what, measure)  # what a copy is made from, so not the whole sentence
 
     def __str__(self) -> str:
         return (
             f"{self.args[0]}, so they cannot be moved to another one; measure it on validation "
-            "samples with longtail.measure_carried(logits, labels) and pass that as carried"
+            f"samples with longtail.{self.args[1]}(logits, labels) and pass that as carried"
         )
 
 
@@ -50,6 +61,15 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     return log_ratio(source.log, goal.log)
 
 
+def label_offset(carried: LabelOddsLike | None, target: LabelOddsLike) -> Floats:
+    """What to add to the logit of each yes/no label, float64: the move of [0, z]."""
+    if carried is None:
+        raise UnknownPriorError("these logits carry no known odds", "measure_odds")
+    source, goal = LabelOdds.of(carried), LabelOdds.of(target)
+    check_same_labels(source.num_labels, goal, "the carried odds have", "the target odds have")
+    return log_ratio(source.logit, goal.logit)
+
+
 def log_ratio(carried_log: Floats, target_log: Floats) -> Floats:
     """What leads from one prior to another, from their logarithms: the one subtraction of two.
 
@@ -60,20 +80,27 @@ def log_ratio(carried_log: Floats, target_log: Floats) -> Floats:
 
 @overload
 def retarget(
-    logits: Table | Sequence[Any], carried: PriorLike | None, target: PriorLike
+    logits: Table | Sequence[Any],
+    carried: PriorLike | LabelOdds | None,
+    target: PriorLike | LabelOdds,
 ) -> Numbers: ...
 
 
 @overload
-def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT: ...
+def retarget(
+    logits: ArrayT, carried: PriorLike | LabelOdds | None, target: PriorLike | LabelOdds
+) -> ArrayT: ...
 
 
-def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
+def retarget(
+    logits: RowsLike, carried: PriorLike | LabelOdds | None, target: PriorLike | LabelOdds
+) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
     Logits have the shape (N, C), (N, C, d, ...) or (C,) and a floating type, which is kept, as is
     the kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back as
     NumPy arrays. Priors may be class counts; None for what is carried raises UnknownPriorError.
+    Logits of yes/no labels are moved from one `LabelOdds` to another, each label by itself.
 
     >>> import numpy as np
     >>> logits = np.log([[0.70, 0.25, 0.05]])       # a model that has only learned the counts
@@ -82,7 +109,10 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     array([[0.333, 0.333, 0.333]])
     """
     rows = arrays.as_array(logits)
-    offset = prior_offset(carried, target)
+    if isinstance(target, LabelOdds) or isinstance(carried, LabelOdds):
+        offset = label_offset(carried, target)  # type: ignore[arg-type]  # which refuses a prior
+    else:
+        offset = prior_offset(carried, target)
     check_logits(rows, len(offset))
     return scaled_and_shifted(rows, None, offset)
 

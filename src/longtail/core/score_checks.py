@@ -23,6 +23,16 @@ def check_rows(rows: Array, name: str) -> None:
         check_finite(rows, name)
 
 
+def check_softmax(scores: Any, who: str, instead: str = "") -> None:
+    """Raise unless each sample has one class: `who` opens the sentence, and `instead` ends it."""
+    if scores.family != "softmax":
+        remedy = instead or "what takes yes/no labels is listed in docs/multi-label.md"
+        raise ValueError(
+            f'{who} is for scores of one class a sample, family="softmax", but these are of '
+            f'yes/no labels, family="sigmoid"; {remedy}'
+        )
+
+
 def check_class_left(logits: Array) -> None:
     """Raise if all classes of a row are ruled out."""
     empty = np.isneginf(largest(logits))

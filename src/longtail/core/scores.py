@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -20,7 +20,11 @@ from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
 
+if TYPE_CHECKING:
+    from longtail.core.label_odds import LabelOddsLike
+
 Ids: TypeAlias = Sequence[object] | Numbers
+Family: TypeAlias = Literal["softmax", "sigmoid"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -29,7 +33,8 @@ class Scores(Generic[ArrayT]):
 
     Probabilities, rows that are non-negative and sum to one, are refused: `from_probs` takes them.
     Arrays come back as the kind the logits came in: NumPy, torch or JAX. Lists and DataFrames
-    become NumPy arrays; the columns of a DataFrame name the classes.
+    become NumPy arrays; the columns of a DataFrame name the classes. `family="sigmoid"` is for
+    yes/no labels of which a sample may have several, and gives `core.LabelScores`.
 
     >>> scores = Scores([[2.0, 1.0], [0.5, 0.0]], labels=[1, 0], carried=[90, 10])
     >>> scores.predict().tolist()
@@ -45,8 +50,17 @@ class Scores(Generic[ArrayT]):
     classes: tuple[str, ...] | None  # their names
     split: Split | None  # what the samples may be used for
     ids: Numbers | None  # what tells the samples apart
+    family: ClassVar[Family] = "softmax"
     # That it was looked at once. `replace` hands it on: parts of logits may sum to one by accident.
     _are_logits: bool = True
+
+    def __new__(cls, *args: Any, family: Family = "softmax", **options: Any) -> Self:
+        """Of the class of the family: what is made is then initialised as one of it."""
+        if family == "sigmoid" and cls.family == "softmax":
+            from longtail.core.label_scores import LabelScores
+
+            return cast(Self, object.__new__(LabelScores))
+        return object.__new__(cls)
 
     @overload
     def __init__(
@@ -73,6 +87,22 @@ class Scores(Generic[ArrayT]):
         split: Split | None = None,
         ids: Ids | None = None,
         *,
+        family: Literal["softmax"] = "softmax",
+        _are_logits: bool = False,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        logits: ArrayT,
+        labels: ArrayLike | None = None,
+        carried: LabelOddsLike | None = None,
+        counts: ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+        split: Split | None = None,
+        ids: Ids | None = None,
+        *,
+        family: Literal["sigmoid"],
         _are_logits: bool = False,
     ) -> None: ...
 
@@ -80,20 +110,22 @@ class Scores(Generic[ArrayT]):
         self,
         logits: RowsLike,
         labels: ArrayLike | None = None,
-        carried: PriorLike | None = None,
+        carried: PriorLike | LabelOddsLike | None = None,
         counts: PriorLike | None = None,
         classes: Sequence[str] | None = None,
         split: Split | None = None,
         ids: Ids | None = None,
         *,
+        family: Family = "softmax",
         _are_logits: bool = False,
     ) -> None:
+        check_choice(family, Family, "family")
         rows = _check_rows(logits, "logits")
         if not _are_logits:
             check_not_probs(rows)
         num_classes = rows.shape[1]
         names = score_checks.class_names(logits, classes, num_classes)
-        prior = None if carried is None else Prior.of(carried, classes=names)
+        prior = None if carried is None else Prior.of(cast(PriorLike, carried), classes=names)
         if prior is not None:
             check_same_classes(num_classes, prior, "the logits have", "the carried prior")
         if split is not None:
@@ -118,11 +150,20 @@ class Scores(Generic[ArrayT]):
         classes: Sequence[str] | None = None,
         split: Split | None = None,
         ids: Ids | None = None,
+        *,
+        family: Family = "softmax",
     ) -> Self:
         """From probabilities, whose rows must sum to one, or to 100 in percent.
 
-        A probability of exactly zero is taken for a very small one, with a warning.
+        A probability of exactly zero is taken for a very small one, with a warning. Of yes/no
+        labels they are those of yes, and sum to anything.
         """
+        check_choice(family, Family, "family")
+        if family == "sigmoid" and cls.family == "softmax":
+            from longtail.core.label_scores import LabelScores
+
+            facts = labels, carried, counts, classes, split, ids
+            return cast(Self, LabelScores.from_probs(probs, *facts))
         rows = _check_rows(probs, "probs")
         classes = score_checks.class_names(probs, classes, rows.shape[1])
         made = log_probs(rows, "probs", "pass them to Scores(logits)", stacklevel=3)
@@ -190,7 +231,7 @@ class Scores(Generic[ArrayT]):
                 )
         names = ("logits", "labels", "ids")
         columns = {name: _joined([getattr(part, name) for part in parts]) for name in names}
-        return cls._made(vars(first) | columns)
+        return cast(Self, type(first)._made(vars(first) | columns))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file with everything; it replaces an existing one whole."""
@@ -203,7 +244,8 @@ class Scores(Generic[ArrayT]):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scores[Numbers]:
         """Read what `save` wrote, as NumPy arrays."""
-        return Scores(**scores_file.read(path), _are_logits=True)
+        stored: dict[str, Any] = {**scores_file.read(path)}
+        return Scores(**stored, _are_logits=True)
 
     @classmethod
     def _made(cls, values: dict[str, Any]) -> Self:
@@ -255,7 +297,7 @@ def _positions(rows: ArrayLike) -> Any:
 
 def _agreement(one: Scores[Any], other: Scores[Any]) -> dict[str, bool]:
     """Of what must be the same to put scores together, whether it is."""
-    plain = ("num_classes", "carried", "classes", "split")
+    plain = ("family", "num_classes", "carried", "classes", "split")
     same = {name: getattr(one, name) == getattr(other, name) for name in plain}
     for name in ("labels", "ids", "counts"):
         same[name] = (getattr(one, name) is None) == (getattr(other, name) is None)

@@ -1,7 +1,8 @@
 """The file behind Scores: one safetensors file, its header a JSON text. No pickle.
 
-Tensors: `logits`, and where known `labels`, `counts` and `carried` (log-probabilities, float64).
-The header's `longtail` entry holds the rest, with a version so that later readers know it.
+Tensors: `logits`, and where known `labels`, `counts` and `carried` (log-probabilities, float64; of
+yes/no labels log odds). The header's `longtail` entry holds the rest, with a version so that later
+readers know it: 2 for yes/no labels, of which the first version knows nothing.
 """
 
 import os
@@ -12,11 +13,12 @@ import msgspec
 import numpy as np
 
 from longtail.core.arrays import Numbers
+from longtail.core.label_odds import LabelOdds
 from longtail.core.prior import Prior
 from longtail.core.score_checks import check_written
 from longtail.core.tensor_file import Format, Versioned, decode_header, map_tensor_file
 
-FORMAT = Format("scores", "Scores.save")
+FORMAT = Format("scores", "Scores.save", versions=(1, 2))
 Split: TypeAlias = Literal["train", "validation", "test"]
 
 
@@ -29,27 +31,44 @@ class Header(Versioned):
     ids: tuple[str, ...] | None = None
 
 
+class LabelHeader(Header):
+    """That of scores of either family; files of one class a sample do not name it."""
+
+    family: Literal["softmax", "sigmoid"] = "softmax"
+    total: int | None = None  # samples that the odds were counted on
+
+
 class Stored(TypedDict):
     """What a scores file holds: the arguments of Scores."""
 
     logits: Numbers
     labels: Numbers | None
-    carried: Prior | None
+    carried: Prior | LabelOdds | None
     counts: Numbers | None
     classes: tuple[str, ...] | None
     split: Split | None
     ids: Numbers | tuple[str, ...] | None
+    family: Literal["softmax", "sigmoid"]
 
 
 def described(
-    carried: Prior | None, classes: tuple[str, ...] | None, split: Split | None, ids: Numbers | None
+    carried: Prior | LabelOdds | None,
+    classes: tuple[str, ...] | None,
+    split: Split | None,
+    ids: Numbers | None,
+    family: Literal["softmax", "sigmoid"] = "softmax",
 ) -> tuple[dict[str, Numbers], dict[str, str]]:
     """What a file says of its samples: tensors, and the texts of its header."""
     tensors: dict[str, Numbers] = {}
+    total = None
     if carried is not None:
-        tensors["carried"] = carried.log
-        if carried.counts is not None:
-            tensors["carried_counts"] = carried.counts
+        if isinstance(carried, LabelOdds):
+            log, counts, total = carried.logit, carried.positives, carried.total
+        else:
+            log, counts = carried.log, carried.counts
+        tensors["carried"] = log
+        if counts is not None:
+            tensors["carried_counts"] = counts
     names = None
     if ids is not None and ids.dtype.kind == "U":
         names = tuple(ids.tolist())
@@ -58,8 +77,11 @@ def described(
         tensors["ids"] = ids.astype(np.int64) if fits else ids
     check_written(classes or (), "the scores")
     check_written(names or (), "the scores", "id")
-    header = Header(version=FORMAT.versions[-1], classes=classes, split=split, ids=names)
-    return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
+    header = Header(1, classes=classes, split=split, ids=names)
+    if family == "sigmoid":
+        header = LabelHeader(2, "numpy", classes, split, names, family, total)
+    text = msgspec.json.encode(header).decode()
+    return tensors, {"format": "pt", "longtail": text}
 
 
 def read(path: str | os.PathLike[str]) -> Stored:
@@ -77,14 +99,20 @@ def read(path: str | os.PathLike[str]) -> Stored:
             f"{source} is a safetensors file but not one of longtail's scores (it has "
             f"{', '.join(sorted(arrays)) or 'no tensors'}); build Scores(logits, ...) from it"
         )
-    header = decode_header(metadata["longtail"], Header, source, FORMAT)
+    header = decode_header(metadata["longtail"], LabelHeader, source, FORMAT)
     log, counts = arrays.get("carried"), arrays.get("carried_counts")
+    carried: Prior | LabelOdds | None = None
+    if log is not None and header.family == "sigmoid":
+        carried = LabelOdds(log, counts, header.total)
+    elif log is not None:
+        carried = Prior(log, counts)
     return Stored(
         logits=arrays["logits"],
         labels=arrays.get("labels"),
-        carried=None if log is None else Prior(log, counts),
+        carried=carried,
         counts=arrays.get("counts"),
         classes=header.classes,
         split=header.split,
         ids=arrays.get("ids") if header.ids is None else header.ids,
+        family=header.family,
     )

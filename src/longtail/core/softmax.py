@@ -20,6 +20,17 @@ def softmax(logits: ArrayT, axis: int = 1) -> ArrayT:
     return cast(ArrayT, sys.modules["jax"].nn.softmax(wide, axis=axis))
 
 
+def sigmoid(logits: ArrayT) -> ArrayT:
+    """1 / (1 + exp(−z)), in the caller's kind; of half precision in float32."""
+    wide = widened(logits)
+    if isinstance(wide, np.ndarray):
+        with np.errstate(over="ignore"):  # exp(−z) of a large −z is inf, and the sigmoid 0
+            return cast(ArrayT, 1 / (1 + np.exp(-wide)))
+    if is_torch(wide):
+        return cast(ArrayT, wide.sigmoid())
+    return cast(ArrayT, sys.modules["jax"].nn.sigmoid(wide))
+
+
 def log_softmax(logits: Numbers, axis: int = 1) -> Numbers:
     """Z − log Σ exp(z) along an axis."""
     return _by_blocks(_log_softmax, logits, axis)

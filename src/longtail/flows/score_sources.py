@@ -13,6 +13,7 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
+from longtail.core.score_checks import check_softmax
 from longtail.core.softmax import log_softmax, widened
 from longtail.data import ScoreTable, open_score_table
 from longtail.data.subsets import capped_subset
@@ -42,7 +43,10 @@ class CarriedError(ValueError):
 def as_source(scores: SourceLike) -> Source:
     """The scores in memory, or the table of their file."""
     match scores:
-        case Scores() | ScoreTable():
+        case Scores():
+            check_softmax(scores, "this", "use longtail.fix_labels, or metrics.evaluate")
+            return scores
+        case ScoreTable():
             return scores
         case str() | os.PathLike():
             path = os.fspath(scores)

@@ -4,6 +4,11 @@ from longtail.core.class_weights import class_balanced_weights as class_balanced
 from longtail.losses.batch_terms import LiftedStructure as LiftedStructure
 from longtail.losses.batch_terms import Range as Range
 from longtail.losses.batch_terms import SpreadOut as SpreadOut
+from longtail.losses.binary import BinaryLogitAdjusted as BinaryLogitAdjusted
+from longtail.losses.binary import BinaryLoss as BinaryLoss
+from longtail.losses.binary_baselines import Asymmetric as Asymmetric
+from longtail.losses.binary_baselines import BinaryFocal as BinaryFocal
+from longtail.losses.binary_baselines import ClassBalancedBinary as ClassBalancedBinary
 from longtail.losses.center import DROLT as DROLT
 from longtail.losses.center import Center as Center
 from longtail.losses.center import EstimatedOffset as EstimatedOffset

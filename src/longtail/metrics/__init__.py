@@ -9,6 +9,12 @@ from longtail.metrics import representations
 from longtail.metrics.accumulator import Accumulator, Reliability, evaluate
 from longtail.metrics.costs import cost
 from longtail.metrics.difference import Difference, Sanity, paired_gain, sanity
+from longtail.metrics.labels import (
+    LabelAccumulator,
+    LabelMetrics,
+    average_precision,
+    per_label,
+)
 from longtail.metrics.logits import ClassLogits, class_logits, margin_cdf, margins
 from longtail.metrics.probabilities import brier, classwise_ece, ece, nll, reliability
 from longtail.metrics.recall import (
@@ -33,11 +39,14 @@ __all__ = [
     "ClassLogits",
     "Difference",
     "Interval",
+    "LabelAccumulator",
+    "LabelMetrics",
     "Mistake",
     "Reliability",
     "Sanity",
     "accuracy",
     "accuracy_under",
+    "average_precision",
     "balanced_accuracy",
     "balanced_error",
     "brier",
@@ -57,6 +66,7 @@ __all__ = [
     "most_mistaken",
     "nll",
     "paired_gain",
+    "per_label",
     "recalls",
     "reliability",
     "representations",

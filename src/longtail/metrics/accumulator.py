@@ -19,7 +19,7 @@ weights: there the target only changes what is predicted.
 
 from dataclasses import replace
 from math import inf, isfinite, pi, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from longtail import stats
 from longtail.core import PriorLike, Scores
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.costs import Costs, CostsLike
+from longtail.core.label_odds import LabelOddsLike
+from longtail.core.label_scores import LabelScores, ThresholdsLike
+from longtail.metrics.labels import evaluate_labels
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
 from longtail.metrics.samples import labelled, sums_by
 from longtail.metrics.sums import ClassSums, Groups
@@ -198,10 +201,11 @@ class Accumulator(ClassSums):
 
 def evaluate(
     scores: Scores[Any],
-    target: PriorLike | None = None,
+    target: PriorLike | LabelOddsLike | None = None,
     groups: Groups | None = None,
     costs: CostsLike | None = None,
     abstain: float | None = None,
+    thresholds: ThresholdsLike | None = None,
 ) -> dict[str, float | None]:
     """Every metric of labelled scores by its name; None where there is no such thing.
 
@@ -217,6 +221,9 @@ def evaluate(
     With costs, as `Scores.decide` takes them, also `cost`, what a sample costs on average if it is
     decided by them, with the ends of its 95 % interval, `cost_low` and `cost_high`.
 
+    Of scores of yes/no labels, `family="sigmoid"`, they are the means over the labels of
+    `per_label`, and of groups the mean average precision; `thresholds` say what is yes.
+
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
@@ -227,11 +234,24 @@ def evaluate(
     >>> evaluate(scores, costs=[1, 20])["cost"]
     0.5
     """
+    if isinstance(scores, LabelScores):
+        if costs is not None or abstain is not None:
+            raise ValueError(
+                'costs are for scores of one class a sample, family="softmax"; of yes/no labels '
+                "give thresholds, which posthoc.Thresholds chooses"
+            )
+        return evaluate_labels(scores, cast("LabelOddsLike | None", target), groups, thresholds)
+    if thresholds is not None:
+        raise ValueError(
+            'thresholds are for scores of yes/no labels, family="sigmoid"; of one class a sample '
+            "the most likely is predicted: leave them out"
+        )
     if costs is None and abstain is not None:
         raise ValueError("abstain is what not deciding costs: give the other costs, too")
     measured = labelled(scores)
-    moved = measured if target is None else measured.under(target)
-    sums = Accumulator.of(moved, target, scores.counts, groups=groups)
+    goal = cast("PriorLike | None", target)
+    moved = measured if goal is None else measured.under(goal)
+    sums = Accumulator.of(moved, goal, scores.counts, groups=groups)
     values = sums.values()
     if costs is None:
         return values

@@ -11,6 +11,7 @@ from longtail.core import Scores
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
+from longtail.core.score_checks import check_softmax
 
 
 @runtime_checkable
@@ -37,6 +38,7 @@ def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
         scores: Scores[Any] = Scores(cast(Any, logits), labels)
     else:  # they were looked at when they were made: a few rows may sum to one by accident
         scores = logits if labels is None else replace(logits, labels=as_numpy(labels))
+    check_softmax(scores, "this metric", "use metrics.evaluate or metrics.per_label")
     if scores.labels is None:
         raise ValueError(
             "a metric compares scores with labels, but these have no labels; "

@@ -26,6 +26,7 @@ from longtail.posthoc.calibrators import VectorScaling as VectorScaling
 from longtail.posthoc.conformal import ConformalSets as ConformalSets
 from longtail.posthoc.matching import MarginalMatching as MarginalMatching
 from longtail.posthoc.tau import TauChoice as TauChoice
+from longtail.posthoc.thresholds import Thresholds as Thresholds
 
 if TYPE_CHECKING:
     from longtail.posthoc.tau.curve import TauCurve as TauCurve

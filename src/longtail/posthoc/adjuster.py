@@ -23,6 +23,7 @@ from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, Floats, as_numpy, like
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
+from longtail.core.score_checks import check_softmax
 
 if TYPE_CHECKING:
     from torch import nn
@@ -103,6 +104,9 @@ class AffineAdjuster(ABC):
 
     def _step(self, scores: Scores) -> Affine:
         """What to do to these, which is not worked out again for scores that carry the same."""
+        if scores.family != "softmax":  # which costs nothing for a single row
+            who = f"an adjuster such as {type(self).__name__}"
+            check_softmax(scores, who, "yes/no labels are moved by scores.under(odds)")
         carried, num_classes = scores.carried, scores.num_classes
         last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
         if last is None or last[0] is not carried or last[1] != num_classes:

@@ -21,6 +21,7 @@ from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike, ArrayT, Floats, Indices, as_numpy, like
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_choice
+from longtail.core.score_checks import check_softmax
 from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
 from longtail.posthoc.validation import check_validation
 
@@ -161,6 +162,7 @@ def _agreed(experts: Sequence[Scores], of: Averaged) -> dict[str, Any]:
         raise ValueError("average needs the scores of at least one expert, got none")
     shapes = [tuple(expert.logits.shape) for expert in experts]
     for at, expert in enumerate(experts):
+        check_softmax(expert, "average")
         if shapes[at] != shapes[0]:
             raise ValueError(
                 f"experts must score the same samples and classes: expert 0 has logits of shape "

@@ -20,6 +20,7 @@ from longtail.core.arrays import ArrayLike, Floats, as_numpy
 from longtail.core.numbers import check_per_class
 from longtail.core.prior import full_prior
 from longtail.core.retarget import prior_offset
+from longtail.core.score_checks import check_softmax
 from longtail.posthoc.calibrators import Calibrator
 
 
@@ -60,6 +61,7 @@ class MarginalMatching(Calibrator):
         """
         from longtail.core.carried import matched_offsets
 
+        check_softmax(scores, "marginal matching")
         goal, logits = full_prior(prior, "known"), as_numpy(scores.logits)
         move = np.zeros(goal.num_classes)
         if scores.carried is not None:

@@ -17,6 +17,7 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.numbers import check_weights
+from longtail.core.score_checks import check_softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class Validation:
 
 def check_validation(scores: Scores, who: str) -> Validation:
     """The samples, or a ValueError that says why `who` must not be fitted on them."""
+    check_softmax(scores, who, "those have measure_odds and posthoc.Thresholds")
     if scores.split == "test":
         raise ValueError(
             f"{who} must not be fitted on split='test': what is chosen on the test set makes its "

@@ -22,6 +22,7 @@ from longtail.core.blocks import IN_CACHE, slices
 from longtail.core.draws import Draws
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.retarget import retarget
+from longtail.core.score_checks import check_softmax
 from longtail.shift.likeliest import solve_free
 
 _DRAW_GAP = 1e-6
@@ -133,6 +134,7 @@ class StreamingPrior:
 
     def update(self, scores: Scores) -> Prior:
         """Take in a batch, forget what falls out of the window, and return the new estimate."""
+        check_softmax(scores, "a stream of priors")
         if scores.num_classes != self.prior.num_classes:
             raise ValueError(
                 f"this stream has {self.prior.num_classes} classes, but the scores have "

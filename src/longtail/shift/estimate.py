@@ -12,6 +12,7 @@ from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as
 from longtail.core.draws import Draws
 from longtail.core.neighbours import nearest
 from longtail.core.numbers import check_choice, check_number
+from longtail.core.score_checks import check_softmax
 from longtail.core.threads import one_blas_thread
 from longtail.posthoc import Calibrator
 from longtail.posthoc.validation import effective_samples
@@ -205,6 +206,7 @@ def _check(
     pseudo_count: float | None,
     learned: bool,
 ) -> None:
+    check_softmax(scores, "estimate_prior")
     for given, name in ((scores, "scores"), (validation, "validation")):
         if given is not None and not isinstance(given, Scores):
             raise ValueError(

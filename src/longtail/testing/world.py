@@ -103,31 +103,40 @@ class FiniteWorld:
         def objective(logits: Tensor) -> Tensor:
             return loss(logits[points], labels)
 
-        def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
-            logits = torch.tensor(flat, device=self.table.device).view(self.table.shape)
-            value = objective(logits.requires_grad_())
-            (gradient,) = torch.autograd.grad(value, logits)
-            return value.item(), gradient.flatten().cpu().numpy()
-
-        # L-BFGS gets near a minimum from afar, but no nearer than the value's rounding allows.
-        start = np.zeros(self.table.numel())
-        flat, _ = minimise(value_and_gradient, start, max_iter=1000, tolerance=1e-7)
-        logits = torch.tensor(flat, device=self.table.device).view(self.table.shape)
-        for _ in range(_NEWTON_STEPS):
-            gradient, hessian = _derivatives(objective, logits)
-            # The pseudo-inverse leaves alone what the loss does not see, as a shift of all logits.
-            step = torch.linalg.pinv(hessian, rtol=1e-10, hermitian=True) @ gradient.flatten()
-            logits = logits - step.view_as(logits)
-        gradient, _ = _derivatives(objective, logits)
-        if not gradient.abs().max() < 1e-9:
-            raise RuntimeError(f"no minimum was found: the gradient is still {gradient}")
-        return logits
+        return minimum(objective, self.table)
 
     def _likelihood(self, label_smoothing: float = 0.0) -> Tensor:
         counts = self.table.double()
         anyone = counts.mean(dim=1, keepdim=True).expand_as(counts)
         counts = torch.lerp(counts, anyone, label_smoothing)
         return counts / counts.sum(dim=0)
+
+
+def minimum(objective: Callable[[Tensor], Tensor], table: Tensor) -> Tensor:
+    """The logits that minimise the objective, float64, of the shape and device of the table.
+
+    Raises RuntimeError if the gradient does not vanish, as where there is no minimum.
+    """
+
+    def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
+        logits = torch.tensor(flat, device=table.device).view(table.shape)
+        value = objective(logits.requires_grad_())
+        (gradient,) = torch.autograd.grad(value, logits)
+        return value.item(), gradient.flatten().cpu().numpy()
+
+    # L-BFGS gets near a minimum from afar, but no nearer than the value's rounding allows.
+    start = np.zeros(table.numel())
+    flat, _ = minimise(value_and_gradient, start, max_iter=1000, tolerance=1e-7)
+    logits = torch.tensor(flat, device=table.device).view(table.shape)
+    for _ in range(_NEWTON_STEPS):
+        gradient, hessian = _derivatives(objective, logits)
+        # The pseudo-inverse leaves alone what the loss does not see, as a shift of all logits.
+        step = torch.linalg.pinv(hessian, rtol=1e-10, hermitian=True) @ gradient.flatten()
+        logits = logits - step.view_as(logits)
+    gradient, _ = _derivatives(objective, logits)
+    if not gradient.abs().max() < 1e-9:
+        raise RuntimeError(f"no minimum was found: the gradient is still {gradient}")
+    return logits
 
 
 def _derivatives(objective: Callable[[Tensor], Tensor], logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from longtail.core import Prior
 from longtail.core.arrays import Numbers, text_array
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
-from longtail.core.scores_file import FORMAT, Header
+from longtail.core.scores_file import FORMAT, LabelHeader
 from longtail.core.tensor_file import StoredTensor, decode_header, open_tensor_file
 from longtail.data.tables import arrays
 from longtail.data.tables import layout as layouts
@@ -66,10 +66,16 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
 
     names = [name for name in tensors if name not in _CLASS_NAMES]  # which are no texts there
     file = _Arrays(names, tensors.__getitem__, load, blocks)
-    contents = _of_arrays(file, kind, layout, path)
     if "longtail" not in metadata:
-        return contents  # nobody knows what a foreign file means by a tensor called carried
-    header = decode_header(metadata["longtail"], Header, path, FORMAT)
+        # Nobody knows what a foreign file means by a tensor called carried.
+        return _of_arrays(file, kind, layout, path)
+    header = decode_header(metadata["longtail"], LabelHeader, path, FORMAT)
+    if header.family != "softmax":
+        raise ValueError(
+            f'{path} has scores of yes/no labels, family="sigmoid", and not of one class a sample; '
+            "read them with Scores.load"
+        )
+    contents = _of_arrays(file, kind, layout, path)
     small = load(tensors.keys() & {"carried", "carried_counts"})
     log, ids = small.get("carried"), contents.ids
     with reading(path, "scores that longtail wrote"):

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.core import Prior, Scores
 from longtail.core.arrays import Floats, Numbers
 from longtail.core.softmax import softmax
-from longtail.integrations.sklearn import adjustment, training_set
+from longtail.integrations.sklearn import adjustment, multi_label, training_set
 from longtail.integrations.sklearn.carried import class_logits
 from longtail.posthoc import LogitAdjustment, chain_affine
 from longtail.posthoc.tau import Criterion
@@ -43,9 +43,11 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             ends in one. Decision values are no logits, and are calibrated first.
         tau: How far to move; 1 is the exact move, "auto" chooses by cross-validation.
         target: The prior to move to. "uniform"; "prior", that of the training labels, which undoes
-            class weights and leaves other classifiers as they are; one probability or count for
-            each of `classes_`, or a mapping from labels; "estimate", that of the samples given to
-            `predict` and `predict_proba`, estimated anew on every call: see `estimate_target`.
+            class weights and leaves other classifiers as they are, for probabilities best with
+            criterion="nll"; one probability or count for each of `classes_`, or a mapping from
+            labels; of several labels one probability of yes each, or `LabelOdds`; "estimate", that
+            of the samples given to `predict` and `predict_proba`, estimated anew on every call: see
+            `estimate_target`.
         cv: Out of how many folds τ is chosen, or a splitter, or an iterable of splits. A class may
             have fewer samples than there are folds.
         criterion: What τ is best for: "accuracy_under_target", "nll", "brier" or "ece".
@@ -69,6 +71,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         calibrator_: What is done to the scores before the move; None for nothing.
         adjuster_: The move. Where τ was chosen, `adjuster_.choice` says how sure that is.
         out_of_fold_scores_: What τ was chosen on, calibrated and not yet moved; None without need.
+        estimators_: Of several labels, the classifier of each, which has all of these; `carried_`
+            and `target_` are `LabelOdds` then, and `classes_` lists those of each.
 
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
@@ -113,13 +117,17 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         Args:
             X: Whatever the estimator takes: array, sparse matrix, data frame, list of texts.
-            y: One label a sample.
+            y: One label a sample; or a matrix of 0 and 1 of two columns or more, a column a label
+                that a sample may have beside others.
             sample_weight: Handed on to the estimator, or to the last step of a pipeline; an error
                 if that takes none. The prior is that of the weighted labels.
             **fit_params: Handed on to the estimator's fit; what has one entry a sample is cut to
                 each fold. Under scikit-learn's metadata routing, what the estimator requests.
         """
         options = adjustment.Options.of(self)
+        self.__dict__.pop("estimators_", None)
+        if multi_label.is_label_matrix(y):
+            return self._fit_labels(X, y, sample_weight, fit_params)
         y = training_set.checked_labels(y)
         X, y = indexable(X, y)
         metadata = training_set.routed(self, sample_weight, fit_params)
@@ -141,8 +149,31 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self._move_by(fitted.move)
         return self
 
+    def _fit_labels(
+        self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> LogitAdjustedClassifier:
+        """Fit a classifier on each column of y."""
+        self.estimators_, labels = multi_label.fit_labels(self, X, y, sample_weight, fit_params)
+        first, self._label_type = self.estimators_[0], labels.dtype
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+        facts: dict[str, Any] = {"classes_": [each.classes_ for each in self.estimators_]}
+        for name in ("carried_", "target_"):  # odds, where those of one class a sample are priors
+            facts[name] = multi_label.odds_of([getattr(e, name) for e in self.estimators_])
+        self.__dict__.update(facts)
+        return self
+
+    @property
+    def _labels(self) -> list[LogitAdjustedClassifier]:
+        """The classifiers of each label; none if each sample has one class."""
+        check_is_fitted(self)
+        return getattr(self, "estimators_", [])
+
     def to_scores(self, X: Any, y: Any = None) -> Scores:
         """The adjusted scores with what they carry, and labels if y is given: for `lt.metrics`."""
+        if self._labels:
+            return multi_label.label_scores(self._labels, X, y)
         scores = self._calibrated_scores(X)
         if y is not None:
             scores = replace(scores, labels=training_set.codes_of(y, self.classes_))
@@ -190,12 +221,22 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return estimate_prior(scores, "em", validation, calibrate=calibrate, intervals=intervals)
 
     def decision_function(self, X: Any) -> Floats:
-        """The adjusted logits; of two classes, that of the second less that of the first."""
+        """The adjusted logits; of two classes, that of the second less that of the first.
+
+        Of several labels the logits of yes, a column a label.
+        """
+        if self._labels:
+            return np.stack([each.decision_function(X) for each in self._labels], axis=1)
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities under the target: softmax of the adjusted logits."""
+        """The probabilities under the target: softmax of the adjusted logits.
+
+        Of several labels the probabilities of yes, a column a label.
+        """
+        if self._labels:
+            return np.stack([each.predict_proba(X)[:, 1] for each in self._labels], axis=1)
         return softmax(self._logits(X))
 
     def _logits(self, X: Any) -> Floats:
@@ -206,7 +247,10 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(class_logits(self.estimator_, X) * step.scale + step.shift)
 
     def predict(self, X: Any) -> Numbers:
-        """The most likely label of each sample under the target."""
+        """The most likely label of each sample under the target; of several labels 0 or 1 each."""
+        if self._labels:
+            said = np.stack([each.predict(X) for each in self._labels], axis=1)
+            return said.astype(self._label_type, copy=False)
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
@@ -224,5 +268,6 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.multi_label = True
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
