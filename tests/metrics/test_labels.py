@@ -127,6 +127,14 @@ def test_a_metric_of_one_class_a_sample_refuses_labels_and_says_what_to_use(name
         function(drawn(20, 2), **({"at": [0.0]} if name == "margin_cdf" else {}))
 
 
+def test_costs_are_of_one_class_a_sample_and_refuse_labels():
+    scores = drawn(20, 2)
+    with pytest.raises(ValueError, match=r"sigmoid.*Thresholds"):
+        scores.decide([1, 2])
+    with pytest.raises(ValueError, match=r"costs are for .* thresholds"):
+        metrics.evaluate(scores, costs=[1, 2])
+
+
 @pytest.mark.parametrize("name", ["per_label", "average_precision"])
 def test_a_metric_of_labels_refuses_one_class_a_sample(name):
     with pytest.raises(ValueError, match='family="sigmoid"'):

@@ -204,6 +204,8 @@ class Scores(Generic[ArrayT]):
         >>> scores.decide([1, 2]).tolist(), scores.decide([1, 2], abstain=0.6).tolist()
         ([0, 1], [0, -1])
         """
+        remedy = "choose thresholds for yes/no labels: posthoc.Thresholds.fit"
+        score_checks.check_softmax(self, "a decision by costs", remedy)
         scores = self if target is None else self.under(target)
         return Costs.of(costs, self.num_classes, self.classes).decide(scores.logits, abstain)
 
