@@ -55,7 +55,7 @@ def test_a_fit_on_classes_after_one_on_labels_forgets_the_labels():
     model = fitted(tau=1.0)
     model.fit(X, Y[:, 0])
     assert model.predict(X).shape == (600,)
-    assert not hasattr(model, "estimators_")
+    assert not model.estimators_
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ class AffineAdjuster(ABC):
             who = f"an adjuster such as {type(self).__name__}"
             check_softmax(scores, who, "yes/no labels are moved by scores.under(odds)")
         carried, num_classes = scores.carried, scores.num_classes
-        last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
+        last: tuple[Prior | None, int, Affine] | None = self.__dict__.get("_last")
         if last is None or last[0] is not carried or last[1] != num_classes:
             is_same = last is not None and last[1] == num_classes and _same(last[0], carried)
             step = last[2] if last and is_same else self.affine(carried, num_classes)

@@ -87,6 +87,9 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     [0.5, 0.7]
     """
 
+    # The classifiers of each label; none if each sample has one class.
+    estimators_: tuple[LogitAdjustedClassifier, ...] = ()
+
     def __init__(
         self,
         estimator: Any,
@@ -153,7 +156,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
     ) -> LogitAdjustedClassifier:
         """Fit a classifier on each column of y."""
-        self.estimators_, labels = multi_label.fit_labels(self, X, y, sample_weight, fit_params)
+        each, labels = multi_label.fit_labels(self, X, y, sample_weight, fit_params)
+        self.estimators_ = tuple(each)
         first, self._label_type = self.estimators_[0], labels.dtype
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
@@ -164,16 +168,10 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.__dict__.update(facts)
         return self
 
-    @property
-    def _labels(self) -> list[LogitAdjustedClassifier]:
-        """The classifiers of each label; none if each sample has one class."""
-        check_is_fitted(self)
-        return getattr(self, "estimators_", [])
-
     def to_scores(self, X: Any, y: Any = None) -> Scores:
         """The adjusted scores with what they carry, and labels if y is given: for `lt.metrics`."""
-        if self._labels:
-            return multi_label.label_scores(self._labels, X, y)
+        if self.estimators_:
+            return multi_label.label_scores(self.estimators_, X, y)
         scores = self._calibrated_scores(X)
         if y is not None:
             scores = replace(scores, labels=training_set.codes_of(y, self.classes_))
@@ -225,8 +223,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         Of several labels the logits of yes, a column a label.
         """
-        if self._labels:
-            return np.stack([each.decision_function(X) for each in self._labels], axis=1)
+        if self.estimators_:
+            return np.stack([each.decision_function(X) for each in self.estimators_], axis=1)
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
@@ -235,8 +233,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         Of several labels the probabilities of yes, a column a label.
         """
-        if self._labels:
-            return np.stack([each.predict_proba(X)[:, 1] for each in self._labels], axis=1)
+        if self.estimators_:
+            return np.stack([each.predict_proba(X)[:, 1] for each in self.estimators_], axis=1)
         return softmax(self._logits(X))
 
     def _logits(self, X: Any) -> Floats:
@@ -248,8 +246,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def predict(self, X: Any) -> Numbers:
         """The most likely label of each sample under the target; of several labels 0 or 1 each."""
-        if self._labels:
-            said = np.stack([each.predict(X) for each in self._labels], axis=1)
+        if self.estimators_:
+            said = np.stack([each.predict(X) for each in self.estimators_], axis=1)
             return said.astype(self._label_type, copy=False)
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
