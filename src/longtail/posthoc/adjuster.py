@@ -23,6 +23,7 @@ from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, Floats, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
+from longtail.core.tracing import constant_when_traced
 
 if TYPE_CHECKING:
     from torch import nn
@@ -98,12 +99,12 @@ class AffineAdjuster(ABC):
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        step = self._step(scores)
+        step = self._step(scores.carried, scores.num_classes)
         return scores._moved(step(scores.logits), step.carried)
 
-    def _step(self, scores: Scores) -> Affine:
-        """What to do to these, which is not worked out again for scores that carry the same."""
-        carried, num_classes = scores.carried, scores.num_classes
+    @constant_when_traced
+    def _step(self, carried: Prior | None, num_classes: int) -> Affine:
+        """What to do to logits, which is not worked out again for others that carry the same."""
         last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
         if last is None or last[0] is not carried or last[1] != num_classes:
             is_same = last is not None and last[1] == num_classes and _same(last[0], carried)
