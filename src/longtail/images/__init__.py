@@ -30,3 +30,8 @@ from longtail.images.splits import hold_out as hold_out
 from longtail.images.splits import hold_out_validation as hold_out_validation
 from longtail.images.splits import long_tailed_images as long_tailed_images
 from longtail.images.splits import sun397_long_tailed as sun397_long_tailed
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals(), "augment")

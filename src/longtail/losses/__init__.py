@@ -41,3 +41,8 @@ from longtail.losses.regularizer import Regularizer as Regularizer
 from longtail.losses.sample_loss import SampleLoss as SampleLoss
 from longtail.losses.with_terms import AddedTerm as AddedTerm
 from longtail.losses.with_terms import LossWithTerms as LossWithTerms
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

@@ -19,15 +19,15 @@ weights: there the target only changes what is predicted.
 
 from dataclasses import replace
 from math import inf, isfinite, pi, sqrt
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 
 from longtail import stats
-from longtail.core import PriorLike, Scores
-from longtail.core.arrays import Floats, as_numpy
+from longtail.core import PriorLike
+from longtail.core.arrays import ArrayT, Floats, as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import labelled
+from longtail.metrics.samples import LabelsLike, Logits, labelled
 from longtail.metrics.sums import ClassSums, Groups
 from longtail.stats import Interval
 
@@ -35,12 +35,12 @@ _DRAWS = 1000
 _TOO_FEW = 3  # samples of the worst class, for an interval
 
 
-class Reliability(NamedTuple):
+class Reliability(NamedTuple, Generic[ArrayT]):
     """One entry a bin, float64; confidence and accuracy are NaN where a bin holds no sample."""
 
-    share: Any
-    confidence: Any
-    accuracy: Any
+    share: ArrayT
+    confidence: ArrayT
+    accuracy: ArrayT
 
     @property
     def ece(self) -> float:
@@ -48,7 +48,7 @@ class Reliability(NamedTuple):
         share, confidence, accuracy = map(as_numpy, self)
         return float(np.nansum(np.abs(share * (accuracy - confidence))))
 
-    def merged(self, bins: int) -> "Reliability":
+    def merged(self, bins: int) -> "Reliability[Floats]":
         """The same in fewer bins, by which the number of these can be divided."""
         share, *rates = (as_numpy(part).reshape(bins, -1) for part in self)
         mass = share.sum(axis=1)
@@ -94,7 +94,7 @@ class Accumulator(ClassSums):
         return class_shares(self.samples, self.target, self.groups)
 
     @property
-    def reliability(self) -> Reliability:
+    def reliability(self) -> Reliability[Floats]:
         """By bin of confidence: the share of samples, their mean confidence and accuracy."""
         mass, right, confidence = np.einsum("y,kyb->kb", self.weight, self._cells[:3])
         return Reliability(mass, ratio(confidence, mass), ratio(right, mass))
@@ -191,11 +191,13 @@ class Accumulator(ClassSums):
 
 
 def evaluate(
-    scores: Scores[Any],
+    logits: Logits | Accumulator,
+    labels: LabelsLike = None,
+    *,
     target: PriorLike | None = None,
     groups: Groups | None = None,
 ) -> dict[str, float | None]:
-    """Every metric of labelled scores by its name; None where there is no such thing.
+    """Every metric of labelled scores, or logits with labels, by name; None where there is none.
 
     They are `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
     `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`, `classwise_ece_paper`,
@@ -204,8 +206,9 @@ def evaluate(
     With a target the scores are moved to it, which raises UnknownPriorError if it is not known what
     they carry; without one they stay as they are and every sample counts the same. Groups are
     many, medium and few, if the scores know the counts, by other edges than the default as
-    `GroupEdges` or text, or boolean masks over the classes.
+    `GroupEdges` or text, or boolean masks over the classes. An accumulator has its own.
 
+    >>> from longtail import Scores
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
@@ -214,6 +217,10 @@ def evaluate(
     >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
     (0.5, 0.667, 0.667)
     """
-    measured = labelled(scores)
-    moved = measured if target is None else measured.under(target)
+    if isinstance(logits, Accumulator):
+        if not (labels is None and target is None and groups is None):
+            raise ValueError("an accumulator has its labels, target and groups; leave them out")
+        return logits.values()
+    scores = labelled(logits, labels)
+    moved = scores if target is None else scores.under(target)
     return Accumulator.of(moved, target, scores.counts, groups=groups).values()

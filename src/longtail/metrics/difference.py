@@ -35,12 +35,21 @@ from typing import Any
 import numpy as np
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, Floats, Numbers, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import IN_CACHE, blocks, slices
+from longtail.core.labels import check_labels
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
+from longtail.metrics.probabilities import sums_of
 from longtail.metrics.recall import mean_recall
-from longtail.metrics.samples import labelled, sums_by
+from longtail.metrics.samples import (
+    LabelsLike,
+    Logits,
+    RightAnswers,
+    labelled,
+    predicted,
+    sums_by,
+)
 from longtail.metrics.sums import Groups, check_block
 from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
@@ -180,8 +189,12 @@ class Difference:
         return self.before.mean_interval(sums, squares)
 
 
-def sanity(model: Accumulator, result: Accumulator) -> Sanity:
+def sanity(
+    model: Logits | Accumulator, result: Logits | Accumulator, labels: LabelsLike = None
+) -> Sanity:
     """Of a model's scores beside the largest class, and of what came of them beside chance.
+
+    Both are labelled scores, accumulators, or logits with the same labels.
 
     >>> sums = Accumulator(2)
     >>> _ = sums.add([[0.0, 2.0]] * 10, [0] * 8 + [1] * 2)
@@ -189,6 +202,7 @@ def sanity(model: Accumulator, result: Accumulator) -> Sanity:
     >>> checked.near_chance, checked.below_largest_class
     (True, True)
     """
+    model, result = sums_of(model, labels), sums_of(result, labels)
     samples = float(result.samples.sum())
     balanced, chance = mean_recall(result.recalls), 1 / int((result.samples > 0).sum())
     accuracy, largest = float(model.right.sum()) / samples, float(result.samples.max()) / samples
@@ -210,18 +224,32 @@ def sanity(model: Accumulator, result: Accumulator) -> Sanity:
 
 
 def paired_gain(
-    before: ArrayLike, after: ArrayLike, labels: ArrayLike, target: PriorLike
+    before: Logits | ArrayLike,
+    after: Logits | ArrayLike,
+    labels: LabelsLike = None,
+    *,
+    target: PriorLike,
 ) -> Interval:
-    """By how much accuracy under the target rose, from which samples were right before and after.
+    """By how much accuracy under the target rose, of the same samples before and after.
 
-    The same array twice is one model beside itself, which gains 0 without any doubt. Without a
-    sample of a class that the target has there is no gain.
+    Both are labelled scores, or logits or predictions with labels, or booleans with labels: which
+    samples were right. The same twice is one model beside itself, which gains 0 without any doubt.
+    Without a sample of a class that the target has there is no gain. Sums per class do not tell
+    which samples changed, so accumulators are refused: `Difference` counts changes.
 
-    >>> paired_gain([True, False, True], [True, True, True], [0, 0, 1], Prior.uniform(2)).value
+    >>> paired_gain([0, 1, 1], [0, 0, 1], labels=[0, 0, 1], target=[1, 1]).value
+    0.25
+    >>> paired_gain([True, False, True], [True, True, True], [0, 0, 1], target=[1, 1]).value
     0.25
     """
-    prior, truth = Prior.of(target), as_numpy(labels)
-    was, now = as_numpy(before), as_numpy(after)
+    prior = Prior.of(target)
+    was, truth = _right(before, labels, prior.num_classes)
+    now, others = _right(after, labels, prior.num_classes)
+    if not np.array_equal(truth, others):
+        raise ValueError(
+            "a gain is measured on the same samples before and after, but their labels differ; "
+            "give both in one order"
+        )
     counts = np.bincount(truth, minlength=prior.num_classes).astype(float)
     net = sums_by(truth, now.astype(float) - was, prior.num_classes)
     changed = np.bincount(truth[was != now], minlength=prior.num_classes).astype(float)
@@ -230,6 +258,20 @@ def paired_gain(
         return Interval(None)
     weight = shares / shares.sum() / np.maximum(counts, 1)
     return _paired(net, changed, counts, weight, can_differ=before is not after)
+
+
+def _right(
+    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int
+) -> tuple[Numbers, Indices]:
+    """Which samples are right, and their labels; booleans already say so."""
+    if labels is not None and not isinstance(answers, Scores | RightAnswers):
+        values = as_numpy(answers)
+        if values.dtype == np.bool_ and values.ndim == 1:
+            return values, check_labels(labels, num_classes)
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    if classes != num_classes:
+        raise ValueError(f"the samples have {classes} classes but the target has {num_classes}")
+    return guesses == truth, truth
 
 
 def _paired(

@@ -13,19 +13,49 @@ and `num_classes`, how many classes predictions are of: by default up to the hig
 What is made of recalls is made of an accumulator, too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, PriorLike
-from longtail.core.arrays import ArrayLike, Floats, as_numpy, to_kind
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import ArrayLike, Floats, Numbers, as_numpy, to_kind
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import Answers, LabelsLike, Logits, RightAnswers, kind_of, predicted
+from longtail.metrics.samples import (
+    Answers,
+    CountedAnswers,
+    LabelsLike,
+    Logits,
+    NumpyAnswers,
+    RightAnswers,
+    kind_of,
+    predicted,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
+
+
+@overload
+def recalls(
+    answers: Scores[Tensor] | Tensor, labels: LabelsLike = None, num_classes: int | None = None
+) -> Tensor: ...
+
+
+@overload
+def recalls(
+    answers: NumpyAnswers, labels: LabelsLike = None, num_classes: int | None = None
+) -> Floats: ...
+
+
+@overload
+def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> Any: ...
 
 
 def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> Any:
@@ -117,14 +147,36 @@ def worst_class(
     return float(_seen(_recalls(answers, labels, num_classes)).min())
 
 
+@overload
 def false_positives(
-    answers: Logits | ArrayLike, labels: LabelsLike = None, num_classes: int | None = None
+    answers: Scores[Tensor] | Tensor, labels: LabelsLike = None, num_classes: int | None = None
+) -> Tensor: ...
+
+
+@overload
+def false_positives(
+    answers: NumpyAnswers, labels: LabelsLike = None, num_classes: int | None = None
+) -> Numbers: ...
+
+
+@overload
+def false_positives(
+    answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
+) -> Any: ...
+
+
+def false_positives(
+    answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
 ) -> Any:
     """For each class how many samples of other classes were taken for it (EO fig. 5), int64.
+
+    Of an accumulator, whose samples may count by weights, float64.
 
     >>> false_positives([0, 0, 0, 1], [0, 1, 2, 2], num_classes=3).tolist()
     [2, 1, 0]
     """
+    if isinstance(answers, CountedAnswers):
+        return answers.predicted - answers.right
     guesses, truth, classes = predicted(answers, labels, num_classes)
     wrong = guesses[guesses != truth]
     return to_kind(np.bincount(wrong, minlength=classes), kind_of(answers))
