@@ -1,4 +1,4 @@
-"""A client that goes through every door, for type checkers: no cast, no ignore but the last ones."""
+"""A client that goes through every door, for type checkers: no cast, no ignore but the last."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_type
