@@ -56,9 +56,8 @@ def test_the_choice_is_random_and_seeded_and_of_the_kind_of_the_labels():
 
 
 def test_every_image_of_a_class_may_be_held_out():
-    seen = {
-        place for seed in range(200) for place in split_validation([0] * 10, 0.2, seed)[1].tolist()
-    }
+    drawn = [split_validation([0] * 10, 0.2, seed)[1] for seed in range(200)]
+    seen = {position for each in drawn for position in each.tolist()}
     assert seen == set(range(10))
 
 

@@ -79,7 +79,7 @@ def split_validation(
 def with_validation(
     splits: ImageSplits[ImagesT], fraction: float = 0.1, seed: int = 0
 ) -> ImageSplits[ImagesT]:
-    """The same parts with a validation part held out of training, by the rule of `split_validation`.
+    """The same parts with a validation part taken from training, as `split_validation` does.
 
     Nothing changes if there is a validation part already, or if the fraction is 0.
     """
