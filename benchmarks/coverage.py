@@ -65,7 +65,7 @@ def judge(classes, fewest, most, first, last, random):
 
 def gain(before, after, labels, classes):
     """Of balanced accuracy."""
-    return paired_gain(before, after, labels, lt.Prior.uniform(classes))
+    return paired_gain(before, after, labels, target=lt.Prior.uniform(classes))
 
 
 def estimate(classes, unlabelled, validation, kind, random):

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from longtail.flows.train.model_file import load_model
-from longtail.images import hold_out
+from longtail.images import split_validation
 
 AT_ONCE = 2
 SET = ("data.kind=npz", "data.imbalance_ratio=100", "data.validation_share=0", "backbone=small_cnn")
@@ -81,7 +81,7 @@ def make_set(archive, file):
     """The training images alone, a tenth of each class as the part to choose by."""
     whole = np.load(archive)
     images, labels = whole["train_images"], whole["train_labels"]
-    kept, chosen_by = (np.asarray(part) for part in hold_out(labels, 0.1, 0))
+    kept, chosen_by = (np.asarray(part) for part in split_validation(labels, 0.1, 0))
     parts = {"train_images": images[kept], "train_labels": labels[kept]}
     np.savez(file, **parts, test_images=images[chosen_by], test_labels=labels[chosen_by])
 

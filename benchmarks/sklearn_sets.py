@@ -132,7 +132,7 @@ Made by `python benchmarks/sklearn_sets.py`."""
 def measured(logits, codes, num_classes):
     """Balanced accuracy in %, NLL and ECE in % under the uniform prior, of logits as they are."""
     uniform = lt.Prior.uniform(num_classes)
-    report = lt.metrics.evaluate(lt.Scores(logits, codes, carried=uniform), uniform)
+    report = lt.metrics.evaluate(lt.Scores(logits, codes, carried=uniform), target=uniform)
     return 100 * report["balanced_accuracy"], report["nll"], 100 * report["ece"]
 
 

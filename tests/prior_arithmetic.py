@@ -3,11 +3,12 @@
 Read from the syntax tree, by what expressions are and not by how they are spelt. A *log* of a prior
 is `.log` of anything (not called), `.logit` of odds, the logarithm of its probabilities, or a name
 that says so (`log_prior`, `carried_log`); its *probabilities* are `.probs`, `.priors`, the
-exponential of a log. The logarithm of the number of classes is the opposite of the log of the
-uniform prior. What is made of one elementwise, bound to a name, or given to a field of a class of
-the same file is one too. Two priors meet where
+exponential of a log. `counts` and `samples` of classes are probabilities but for their sum. The
+logarithm of the number of classes is the opposite of the log of the uniform prior. What is made of
+one elementwise, bound to a name, or given to a field of a class of the same file is one too. Two
+priors meet where
 
-    log a − log b,  log a + (−log b),  a / b,  a · (1/b),  p.reweighted(1/b)
+    log a − log b,  log a + (−log b),  a / b,  ratio(a, b),  a · (1/b),  p.reweighted(1/b)
 
 in whatever functions, and a and b are not the same expression.
 """
@@ -20,6 +21,7 @@ LOG_NAME = re.compile(
     r"(^|_)log_(prior|carried|target|train|source|batches)"
     r"|(^|_)(prior|carried|target|train|source|batches)_log$"
 )
+COUNTS = re.compile(r"(^|_)counts$|^samples$")  # of classes: a prior but for their sum
 CLASSES = re.compile(r"(^|\.)(num_classes|C)$")
 MODULES = {"np", "numpy", "torch", "math", "special", "jnp", "logging", "logger"}
 KEEPING = {  # of an array, an array of the same numbers
@@ -30,7 +32,7 @@ KEEPING = {  # of an array, an array of the same numbers
 }
 OPERATIONS = {
     **dict.fromkeys(("subtract", "sub", "sub_"), ast.Sub),
-    **dict.fromkeys(("divide", "true_divide", "div", "div_"), ast.Div),
+    **dict.fromkeys(("divide", "true_divide", "div", "div_", "ratio"), ast.Div),
     **dict.fromkeys(("multiply", "mul", "mul_"), ast.Mult),
     **dict.fromkeys(("add", "add_"), ast.Add),
 }
@@ -84,7 +86,8 @@ class _Reader(ast.NodeVisitor):
                 self._bind(one, other)
         found = self.quantity(value)
         if isinstance(target, ast.Name):
-            self.names[target.id] = found
+            counts = COUNTS.search(target.id)  # named for what they are, however they are made
+            self.names[target.id] = found or (Quantity("probs", target.id) if counts else None)
         elif isinstance(target, ast.Attribute) and found is not None:
             self.fields[target.attr] = found.kind
 
@@ -122,7 +125,9 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node, ast.Name):
             if node.id in self.names:
                 return self.names[node.id]
-            return Quantity("log", node.id) if LOG_NAME.search(node.id) else None
+            if LOG_NAME.search(node.id):
+                return Quantity("log", node.id)
+            return Quantity("probs", node.id) if COUNTS.search(node.id) else None
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Subscript):
@@ -134,7 +139,10 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.IfExp):
-            return self.quantity(node.body) or self.quantity(node.orelse)
+            either = [self.quantity(node.body), self.quantity(node.orelse)]
+            either = [one for one in either if one is not None]
+            priors = [one for one in either if not COUNTS.search(one.of)]
+            return (priors or either or [None])[0]  # of counts or a prior the prior
         return None
 
     def _attribute(self, node):
@@ -147,8 +155,10 @@ class _Reader(ast.NodeVisitor):
         if node.attr in ("probs", "priors"):
             inverse = isinstance(node.value, ast.Call) and _inverts(node.value)
             return Quantity("probs", base, inverse)
-        if LOG_NAME.search(node.attr):
+        if node.attr == "log_probs" or LOG_NAME.search(node.attr):
             return Quantity("log", ast.unparse(node))
+        if COUNTS.search(node.attr):
+            return Quantity("probs", ast.unparse(node))
         kind = self.fields.get(node.attr)
         return None if kind is None else Quantity(kind, ast.unparse(node))
 

@@ -65,7 +65,7 @@ def test_scores_that_say_what_they_carry_are_shown_as_they_are_and_moved(scores,
     before, after = (found["metrics"]["balanced_accuracy"][side] for side in ("before", "after"))
     held = lt.Scores.load(scores)
     assert before["value"] == pytest.approx(lt.metrics.evaluate(held)["balanced_accuracy"])
-    moved = lt.metrics.evaluate(held, lt.Prior.uniform(3))
+    moved = lt.metrics.evaluate(held, target=lt.Prior.uniform(3))
     assert after["value"] == pytest.approx(moved["balanced_accuracy"])
     page = (tmp_path / "out" / "report.html").read_text()
     assert 'data-explorer="tau"' in page

@@ -45,7 +45,7 @@ def test_every_flow_on_scores_takes_the_edges(scores, groups, tmp_path):
     (method,) = compared.sets[0].methods
     for name, classes in {"many": MANY[groups], "few": FEW[groups]}.items():
         expected = pytest.approx(naive(judged, classes))
-        assert lt.metrics.evaluate(scores, uniform, groups)[name] == expected
+        assert lt.metrics.evaluate(scores, target=uniform, groups=groups)[name] == expected
         assert fixed.after[name].value == expected
         assert method.estimates[name].value == expected
     told = str(lt.GroupEdges.of(groups))

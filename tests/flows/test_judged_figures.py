@@ -29,7 +29,7 @@ def test_reliability_and_its_error_are_under_the_target_and_leave_the_scores_as_
     judgement = judge(before, before.under(target), target, tau=1.0)
     weights = target.probs[before.labels] / np.bincount(before.labels)[before.labels]
     expected = lt.metrics.ece(before.logits, before.labels, weights)
-    after = lt.metrics.evaluate(before, target)["ece"]
+    after = lt.metrics.evaluate(before, target=target)["ece"]
     assert abs(expected - after) > 0.01
     assert judgement.eces == {"before": pytest.approx(expected), "after": pytest.approx(after)}
     curve = lt.metrics.reliability(before.logits, before.labels, weights, bins=5)

@@ -21,7 +21,7 @@ def test_moved_scores_are_measured_as_evaluate_does(place):
     samples = samples_of()
     target = samples.before.carried.tempered(1 - PLACES[place])
     shown = target_path(samples).moved[place]
-    found = lt.metrics.evaluate(samples.before, target)
+    found = lt.metrics.evaluate(samples.before, target=target)
     assert shown.accuracy == pytest.approx(found["accuracy_under_target"])
     assert shown.ece == pytest.approx(found["ece"])
     assert shown.nll == pytest.approx(found["nll"])

@@ -12,11 +12,11 @@ from longtail.data import read_label_counts
 from longtail.images import (
     ImageArrays,
     folders,
-    hold_out,
     read_image_folder,
     read_image_list,
     read_image_npz,
     read_image_splits,
+    split_validation,
 )
 
 
@@ -304,7 +304,7 @@ def test_one_label_of_ten_thousand_millions_makes_no_table_of_so_many_classes(tm
     with pytest.raises(ValueError, match="labels must be class indices"):
         ImageArrays(torch.from_numpy(images), labels)
     with pytest.raises(ValueError, match="labels must be class indices"):
-        hold_out(labels)
+        split_validation(labels)
 
 
 def test_images_that_do_not_fit_their_labels_are_refused_before_they_are_unpacked(

@@ -9,9 +9,9 @@ import torch
 from longtail.images import (
     ImageArrays,
     ImageSplits,
-    hold_out,
-    hold_out_validation,
     long_tailed_images,
+    split_validation,
+    with_validation,
 )
 
 COUNTS = [100, 30, 14, 5, 4, 2, 1, 0, 3]
@@ -37,7 +37,7 @@ def places(images):
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5, 0.99])
 def test_each_class_is_divided_by_the_rule(fraction):
     labels = some_labels()
-    kept, held = hold_out(labels, fraction)
+    kept, held = split_validation(labels, fraction)
     assert sorted([*kept, *held]) == list(range(len(labels)))
     assert list(kept) == sorted(kept)
     assert list(held) == sorted(held)
@@ -49,27 +49,28 @@ def test_each_class_is_divided_by_the_rule(fraction):
 
 def test_the_choice_is_random_and_seeded_and_of_the_kind_of_the_labels():
     labels = some_labels()
-    first, again, other = (hold_out(labels, 0.2, seed)[1] for seed in (0, 0, 1))
+    first, again, other = (split_validation(labels, 0.2, seed)[1] for seed in (0, 0, 1))
     assert isinstance(first, np.ndarray)
     assert first.tolist() == again.tolist() != other.tolist()
-    assert torch.equal(hold_out(torch.from_numpy(labels), 0.2)[1], torch.from_numpy(first))
+    assert torch.equal(split_validation(torch.from_numpy(labels), 0.2)[1], torch.from_numpy(first))
 
 
 def test_every_image_of_a_class_may_be_held_out():
-    seen = {place for seed in range(200) for place in hold_out([0] * 10, 0.2, seed)[1].tolist()}
+    drawn = [split_validation([0] * 10, 0.2, seed)[1] for seed in range(200)]
+    seen = {position for each in drawn for position in each.tolist()}
     assert seen == set(range(10))
 
 
 def test_nothing_is_held_out_of_nothing_or_by_a_fraction_of_zero():
-    kept, held = hold_out([1, 0, 1], fraction=0)
+    kept, held = split_validation([1, 0, 1], fraction=0)
     assert (kept.tolist(), held.tolist()) == ([0, 1, 2], [])
-    assert [len(part) for part in hold_out([])] == [0, 0]
+    assert [len(part) for part in split_validation([])] == [0, 0]
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1, float("nan")])
 def test_a_fraction_that_is_none_is_refused(fraction):
     with pytest.raises(ValueError, match="fraction must lie in 0 to 1"):
-        hold_out([0, 1], fraction)
+        split_validation([0, 1], fraction)
 
 
 def test_parts_must_have_the_same_classes():
@@ -79,12 +80,12 @@ def test_parts_must_have_the_same_classes():
 
 def test_a_validation_part_is_held_out_once_and_the_test_part_is_left_alone():
     splits = ImageSplits(some_images([20, 10]), test=some_images([5, 5]))
-    divided = hold_out_validation(splits, 0.2)
+    divided = with_validation(splits, 0.2)
     assert divided.test is splits.test
     assert divided.validation.counts.tolist() == [4, 2]
     assert sorted(places(divided.train) + places(divided.validation)) == list(range(30))
-    assert hold_out_validation(divided, 0.2) is divided
-    assert hold_out_validation(splits, 0) is splits
+    assert with_validation(divided, 0.2) is divided
+    assert with_validation(splits, 0) is splits
 
 
 @pytest.mark.parametrize(("profile", "smallest"), [("exp", 6), ("step", 6)])

@@ -41,7 +41,7 @@ def test_every_metric_equals_that_of_evaluate(target, absent, blocks, kind, near
     logits, labels = make(absent=absent)
     logits = logits.to(kind)
     scores = Scores(logits, labels, carried=TRAIN, counts=TRAIN)
-    expected = evaluate(scores, target)
+    expected = evaluate(scores, target=target)
     prior = None if target is None else Prior.of(target)
     moved = logits if prior is None else scores.under(prior).logits
     got = tallied(moved, labels, blocks, target=prior, counts=TRAIN)
@@ -93,13 +93,13 @@ def test_intervals_of_classes_with_few_samples_cover_the_truth_as_often(most, fe
         for at, shares in enumerate([np.ones(classes) / classes, counts / counts.sum()]):
             low, high = share_interval(hits, counts.astype(float), shares)
             covered[at] += low <= shares @ recall <= high
-        gain = paired_gain(right, after, labels, Prior.uniform(classes))
+        gain = paired_gain(right, after, labels, target=Prior.uniform(classes))
         covered[2] += gain.low <= 0 <= gain.high
         drawn = rng.random(len(labels))  # as scores that are moved: the tail rises, the head falls
         after = np.where(
             right, drawn >= (down / recall)[labels], drawn < (up / (1 - recall))[labels]
         )
-        gain = paired_gain(right, after, labels, Prior.uniform(classes))
+        gain = paired_gain(right, after, labels, target=Prior.uniform(classes))
         rises = np.minimum(up, 1 - recall)  # of a class that has all right nothing can rise
         covered[3] += gain.low <= (rises - down).mean() <= gain.high
     # Said is 90 % for accuracies and 95 % for gains; what lies below is the chance of 200 trials.
@@ -341,7 +341,7 @@ def test_metrics_need_no_torch():
     code = (
         "import sys; sys.modules['torch'] = None; import longtail as lt, numpy as np; "
         "scores = lt.Scores(np.eye(4) * 3, np.arange(4), carried=[4, 3, 2, 1]); "
-        "lt.metrics.evaluate(scores, [1, 1, 1, 1]); assert 'scipy' not in sys.modules; "
+        "lt.metrics.evaluate(scores, target=[1, 1, 1, 1]); assert 'scipy' not in sys.modules; "
         "lt.metrics.Accumulator.of(scores).metrics(); lt.metrics.representations.cdnv([1, 2], "
         "np.eye(2)); lt.metrics.Difference.of(scores, scores.under([1, 1, 1, 1])).gains()"
     )

@@ -118,21 +118,21 @@ def test_a_small_change_that_may_show_in_no_sample_is_inside(samples, loss):
     held = 0
     for _ in range(300):
         now = torch.rand(samples, generator=random) >= loss
-        gain = paired_gain(was, now, labels, target)
+        gain = paired_gain(was, now, labels, target=target)
         held += gain.low <= -loss <= gain.high
     assert held >= 0.92 * 300
 
 
 def test_one_model_beside_itself_gains_nothing_without_any_doubt():
     was, labels = torch.tensor([True, False, True]), torch.tensor([0, 0, 1])
-    gain = paired_gain(was, was, labels, Prior.uniform(2))
+    gain = paired_gain(was, was, labels, target=Prior.uniform(2))
     assert (gain.value, gain.low, gain.high) == (0, 0, 0)
-    assert paired_gain(was, was.clone(), labels, Prior.uniform(2)).high > 0
+    assert paired_gain(was, was.clone(), labels, target=Prior.uniform(2)).high > 0
 
 
 def test_a_target_without_samples_has_no_gain():
     was = torch.tensor([True, False])
-    gain = paired_gain(was, ~was, torch.tensor([0, 0]), Prior.of([0, 1], zeros="keep"))
+    gain = paired_gain(was, ~was, torch.tensor([0, 0]), target=Prior.of([0, 1], zeros="keep"))
     assert (gain.value, gain.low, gain.high) == (None, None, None)
 
 
@@ -168,7 +168,7 @@ def test_the_gain_of_a_few_rare_samples_is_inside_as_often_as_is_said(counts, up
         drawn = random.random(len(labels))
         before = torch.from_numpy((drawn >= rises) & (drawn < rises + falls))
         after = torch.from_numpy(drawn < rises)
-        gain = paired_gain(before, after, labels, Prior.uniform(classes))
+        gain = paired_gain(before, after, labels, target=Prior.uniform(classes))
         held += gain.low <= truth <= gain.high
     assert 0.92 * trials <= held < trials
 

@@ -43,7 +43,7 @@ def test_under_a_target_it_measures_a_population_that_follows_the_target(draw):
     copies = (12 * target // counts)[labels]
     moved = retarget(logits, CARRIED, target).repeat_interleave(copies, 0)
     population = m.evaluate(Scores(moved, labels.repeat_interleave(copies)))
-    result = m.evaluate(Scores(logits, labels, carried=CARRIED), target)
+    result = m.evaluate(Scores(logits, labels, carried=CARRIED), target=target)
     # There the samples as they are follow the target.
     population["accuracy_under_target"] = population.pop("accuracy")
     own = {name: result[name] for name in population}
@@ -54,7 +54,7 @@ def test_under_a_target_it_measures_a_population_that_follows_the_target(draw):
 def test_the_target_changes_predictions_so_balanced_accuracy_too(draw):
     logits, labels = draw()
     scores = Scores(logits, labels, carried=CARRIED)
-    uniform = m.evaluate(scores, Prior.uniform(5))
+    uniform = m.evaluate(scores, target=Prior.uniform(5))
     moved = retarget(logits, CARRIED, Prior.uniform(5)).argmax(dim=1)
     assert uniform["balanced_accuracy"] == m.balanced_accuracy(moved, labels, 5)
     assert uniform["balanced_accuracy"] != m.evaluate(scores)["balanced_accuracy"]
@@ -68,7 +68,7 @@ def test_under_the_test_prior_nothing_changes_for_scores_that_carry_it(seed, dra
     labels[:5] = torch.arange(5)
     test_prior = Prior.from_labels(labels, 5)
     scores = Scores(logits, labels, carried=test_prior, counts=[500, 150, 60, 20, 8])
-    under, plain = m.evaluate(scores, test_prior), m.evaluate(scores)
+    under, plain = m.evaluate(scores, target=test_prior), m.evaluate(scores)
     assert under == pytest.approx(plain | {"accuracy_under_target": plain["accuracy"]}, rel=1e-9)
 
 
@@ -78,29 +78,31 @@ def test_renaming_classes_changes_nothing(seed, names, draw):
     logits, labels = draw(seed, num_samples=60)
     back = np.argsort(names)
     target, carried = np.array([1, 2, 3, 4, 5]), np.array(CARRIED)
-    plain = m.evaluate(Scores(logits, labels, carried=carried), target)
+    plain = m.evaluate(Scores(logits, labels, carried=carried), target=target)
     renamed = Scores(logits[:, back], torch.tensor(names)[labels], carried=carried[back])
-    assert m.evaluate(renamed, target[back]) == pytest.approx(plain, rel=1e-9)
+    assert m.evaluate(renamed, target=target[back]) == pytest.approx(plain, rel=1e-9)
 
 
 def test_class_counts_and_a_prior_are_the_same_target(draw):
     scores = Scores(*draw(), carried=CARRIED)
-    assert m.evaluate(scores, [5, 4, 3, 2, 1]) == m.evaluate(scores, Prior.of([5, 4, 3, 2, 1]))
+    assert m.evaluate(scores, target=[5, 4, 3, 2, 1]) == m.evaluate(
+        scores, target=Prior.of([5, 4, 3, 2, 1])
+    )
 
 
 def test_numpy_and_torch_agree_and_values_are_plain_floats(draw):
     logits, labels = draw()
     arrays = Scores(logits.numpy(), labels.numpy(), carried=CARRIED, counts=np.array(CARRIED))
     tensors = Scores(logits, labels, carried=CARRIED, counts=CARRIED)
-    result = m.evaluate(arrays, Prior.uniform(5))
-    assert result == m.evaluate(tensors, Prior.uniform(5))
+    result = m.evaluate(arrays, target=Prior.uniform(5))
+    assert result == m.evaluate(tensors, target=Prior.uniform(5))
     assert {type(value) for value in result.values()} == {float, type(None)}
 
 
 def test_absent_classes_are_counted_and_left_out(draw):
     logits, labels = draw()
     labels = labels.clamp(max=2)
-    result = m.evaluate(Scores(logits, labels, carried=CARRIED), [1, 1, 2, 50, 50])
+    result = m.evaluate(Scores(logits, labels, carried=CARRIED), target=[1, 1, 2, 50, 50])
     kept = m.recalls(retarget(logits, CARRIED, [1, 1, 2, 50, 50]).argmax(dim=1), labels, 5)[:3]
     assert result["absent_classes"] == 2
     assert result["balanced_accuracy"] == pytest.approx(float(kept.mean()))
@@ -113,7 +115,7 @@ def test_under_a_target_all_three_accuracies_have_the_one_name_they_have_everywh
     logits, labels = draw()
     target = Prior.of([1, 1, 2, 3, 3])
     scores = Scores(logits, labels, carried=CARRIED)
-    found, predicted = m.evaluate(scores, target), scores.under(target).predict()
+    found, predicted = m.evaluate(scores, target=target), scores.under(target).predict()
     recall = m.recalls(predicted, labels, 5)
     assert found["accuracy"] == pytest.approx(float((predicted == labels).double().mean()))
     assert found["accuracy_under_target"] == pytest.approx(float(np.asarray(recall) @ target.probs))
@@ -128,10 +130,10 @@ def test_under_a_target_all_three_accuracies_have_the_one_name_they_have_everywh
 def test_a_target_may_rule_out_classes_that_the_test_set_has(draw):
     logits, labels = draw()
     target = Prior.of([1, 1, 1, 0, 0], zeros="keep")
-    result = m.evaluate(Scores(logits, labels, carried=CARRIED), target)
+    result = m.evaluate(Scores(logits, labels, carried=CARRIED), target=target)
     inside = labels < 3
     small = Scores(logits[inside, :3], labels[inside], carried=CARRIED[:3])
-    expected = m.evaluate(small, Prior.uniform(3))
+    expected = m.evaluate(small, target=Prior.uniform(3))
     for name in ("accuracy_under_target", "nll", "brier", "ece"):
         assert result[name] == pytest.approx(expected[name], rel=1e-9)
     assert result["worst_class"] == 0.0
@@ -141,13 +143,13 @@ def test_a_target_on_absent_classes_only_is_refused(draw):
     logits, labels = draw()
     scores = Scores(logits, labels.clamp(max=2), carried=CARRIED)
     with pytest.raises(ValueError, match="hold all the weight"):
-        m.evaluate(scores, Prior.of([0, 0, 0, 1, 1], zeros="keep"))
+        m.evaluate(scores, target=Prior.of([0, 0, 0, 1, 1], zeros="keep"))
 
 
 def test_scores_that_carry_no_known_prior_cannot_be_moved_but_can_be_measured(draw):
     scores = Scores(*draw())
     with pytest.raises(UnknownPriorError, match="measure_carried"):
-        m.evaluate(scores, Prior.uniform(5))
+        m.evaluate(scores, target=Prior.uniform(5))
     assert 0 < m.evaluate(scores)["accuracy"] < 1
 
 
@@ -170,7 +172,7 @@ def test_a_group_named_like_a_metric_is_refused(draw):
 
 
 def test_one_sample_is_enough():
-    result = m.evaluate(Scores([[2.0, 1.0, 0.0]], [0], carried=[1, 1, 1]), [3, 2, 1])
+    result = m.evaluate(Scores([[2.0, 1.0, 0.0]], [0], carried=[1, 1, 1]), target=[3, 2, 1])
     assert result["accuracy"] == result["accuracy_under_target"] == 1.0
     assert result["balanced_accuracy"] == 1.0
     assert result["absent_classes"] == 2

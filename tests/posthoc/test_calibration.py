@@ -346,7 +346,7 @@ def test_the_belief_keeps_biases_of_rare_classes_and_is_outweighed_by_samples():
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_blocks_of_rows_change_nothing(calibrator, monkeypatch):
     whole = calibrator.fit(SCORES).affine(SCORES.carried, 4)
-    monkeypatch.setattr(calibration_fit, "_BLOCK", 28)
+    monkeypatch.setattr(calibration_fit, "PER_CALL", 28)
     monkeypatch.setattr("longtail.core.measure.IN_CACHE", 28)
     blocks = calibrator.fit(SCORES).affine(SCORES.carried, 4)
     np.testing.assert_allclose(blocks.scale, whole.scale, atol=1e-7, rtol=0)

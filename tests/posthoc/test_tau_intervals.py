@@ -55,7 +55,7 @@ def samples_with_ties(draw):
 def test_intervals_are_exact_at_their_ends_and_everywhere_else(case, dtype, block):
     logits, labels, slopes = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "_BLOCK", block)
+        patch.setattr(intervals, "PER_CALL", block)
         right = shift_intervals(logits.astype(dtype), labels, slopes)
     for tau in taus_around(right):
         wanted = [is_right(r, slopes, y, tau) for r, y in zip(logits, labels, strict=True)]
@@ -110,7 +110,7 @@ def test_the_walk_finds_what_comparing_with_all_rivals_finds(dtype, kind, monkey
     for seed in range(12):
         rng = np.random.default_rng(seed)
         samples, classes = rng.integers(1, 120), rng.integers(2, 50)
-        monkeypatch.setattr(intervals, "_BLOCK", rng.choice([1, 100, 1000]))
+        monkeypatch.setattr(intervals, "PER_CALL", rng.choice([1, 100, 1000]))
         slopes = -np.log(rng.integers(1, rng.choice([3, 1000]), classes))
         labels = rng.integers(0, classes, samples)
         logits = rng.normal(size=(samples, classes)) * rng.choice([0.1, 1, 100])
@@ -172,7 +172,7 @@ def test_blocks_and_classes_in_any_order_change_nothing(monkeypatch):
     logits = rng.normal(size=(300, 20)).astype(np.float32)
     slopes = rng.permutation(np.linspace(-2, 2, 20))
     whole = shift_intervals(logits, labels, slopes)
-    monkeypatch.setattr(intervals, "_BLOCK", 130)
+    monkeypatch.setattr(intervals, "PER_CALL", 130)
     np.testing.assert_array_equal(shift_intervals(logits, labels, slopes), whole)
     order = np.argsort(slopes)  # names decide ties only: which of two neighbours an end is
     renamed = shift_intervals(logits[:, order], np.argsort(order)[labels], slopes[order])
@@ -227,7 +227,7 @@ def test_intervals_of_scaled_logits_end_where_two_of_them_meet():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_predictions_are_those_of_the_stored_logits(dtype, monkeypatch):
-    monkeypatch.setattr(paths, "_BLOCK", 40)
+    monkeypatch.setattr(paths, "IN_CACHE", 40)
     logits = np.random.default_rng(0).normal(size=(50, 4)).astype(dtype)
     for path in (Shift(np.array([0.1, 0.2, 0.3, 0.4])), Scale(np.ones(4))):
         scale, shift = path.affine(0.7)

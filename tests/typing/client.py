@@ -1,7 +1,7 @@
-"""A client that goes through every door, for type checkers: no cast, no ignore but the last one."""
+"""A client that goes through every door, for type checkers: no cast, no ignore but the last."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_type
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +70,8 @@ def trained(logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
 def headed(features: Tensor, labels: Tensor) -> Tensor:
     head = lt.heads.Linear(16, 3)
     lt.fit_head(head, features, labels, loss=lt.losses.CrossEntropy(COUNTS))
-    logits: Tensor = head(features)
-    return logits
+    assert_type(head(features), Tensor)
+    return head(features)
 
 
 def adjusted(validation: lt.Scores[npt.NDArray[np.float64]], path: Path) -> float:
@@ -88,7 +88,28 @@ def adjusted(validation: lt.Scores[npt.NDArray[np.float64]], path: Path) -> floa
 def measured(scores: lt.Scores[Tensor]) -> float:
     values: dict[str, float | None] = lt.metrics.evaluate(scores, target=[1, 1, 1])
     sums = lt.metrics.Accumulator.of(scores) + lt.metrics.Accumulator.of(scores)
+    of_logits = lt.metrics.evaluate(scores.logits, [0, 1, 2], groups="many=100,few=20")
+    assert of_logits.keys() == lt.metrics.evaluate(sums).keys()
     return lt.metrics.accuracy(scores) + lt.metrics.ece(sums) + (values["nll"] or 0.0)
+
+
+def measured_in_their_kind(scores: lt.Scores[Tensor], rows: npt.NDArray[np.float32]) -> None:
+    labels, sums = np.array([0, 1, 2]), lt.metrics.Accumulator.of(scores)
+    assert_type(lt.metrics.recalls(scores), Tensor)
+    assert_type(lt.metrics.recalls(scores.predict(), labels), Tensor)
+    assert_type(lt.metrics.recalls(rows, labels), npt.NDArray[np.float64])
+    assert_type(lt.metrics.recalls([0, 1, 1], labels), npt.NDArray[np.float64])
+    assert_type(lt.metrics.recalls(sums), npt.NDArray[np.float64])
+    assert_type(lt.metrics.false_positives(scores), Tensor)
+    assert_type(lt.metrics.reliability(scores).share, Tensor)
+    assert_type(lt.metrics.reliability(rows, labels).accuracy, npt.NDArray[np.float64])
+    assert_type(lt.metrics.reliability(sums).ece, float)
+    assert_type(lt.metrics.class_logits(scores).positive_mean, Tensor)
+    assert_type(lt.metrics.class_logits([[2.0, 1.0]], [0]).negative_std, npt.NDArray[np.float64])
+    assert_type(lt.metrics.margins(rows, labels), npt.NDArray[np.float64])
+    assert_type(lt.metrics.margin_cdf(scores, at=[0.0, 1.0]), Tensor)
+    assert_type(lt.metrics.paired_gain(scores, scores, target=COUNTS), lt.metrics.Interval)
+    assert_type(lt.metrics.sanity(scores, sums), lt.metrics.Sanity)
 
 
 def flows(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64], folder: Path) -> str:
@@ -114,3 +135,5 @@ def checked() -> None:
 
 if TYPE_CHECKING:
     lt.nope  # type: ignore[attr-defined]
+    lt.integrations.nope  # type: ignore[attr-defined]
+    lt.posthoc.nope  # type: ignore[attr-defined]

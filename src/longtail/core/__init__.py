@@ -14,3 +14,8 @@ from longtail.core.retarget import retarget as retarget
 from longtail.core.scores import Scores as Scores
 from longtail.group_edges import GroupEdges as GroupEdges
 from longtail.group_edges import GroupsLike as GroupsLike
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

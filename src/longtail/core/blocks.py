@@ -16,6 +16,8 @@ from longtail.core.arrays import Indices, Numbers, as_numpy
 
 BLOCK = 2**22  # numbers: 32 MB in float64
 IN_CACHE = 2**17  # numbers that the next look at them still finds there
+IN_CACHE_BESIDES = 2**16  # the same where other numbers are looked at between two looks
+PER_CALL = 2**18  # so many that calling NumPy costs little beside them
 
 
 def slices(num_rows: int, row_size: int, numbers: int = BLOCK) -> Iterator[slice]:

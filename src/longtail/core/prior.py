@@ -17,6 +17,7 @@ from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
 from longtail.core.numbers import check_choice, check_number, check_per_class, check_whole
 from longtail.core.softmax import log_softmax
+from longtail.core.tracing import constant_when_traced, in_compiler
 
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 
@@ -69,6 +70,8 @@ class Prior:
         >>> Prior.of({"dog": 1, "cat": 3}, classes=["cat", "dog"])
         Prior([0.75, 0.25])
         """
+        if in_compiler() and isinstance(weights, Sequence | Mapping):
+            return _constant_prior(weights, zeros, classes)
         if zeros != "error":
             check_choice(zeros, Zeros, "zeros")
         if isinstance(weights, Prior):
@@ -110,6 +113,8 @@ class Prior:
     @classmethod
     def uniform(cls, num_classes: int) -> Prior:
         """Every class equally likely."""
+        if in_compiler():
+            return _constant_uniform(num_classes)
         return cls.from_log(np.zeros(check_whole(num_classes, "num_classes", least=1)))
 
     @property
@@ -173,6 +178,10 @@ class Prior:
 
 # A prior, class counts or other weights in order, or by class index or name.
 PriorLike: TypeAlias = Prior | ArrayLike | Mapping[int, float] | Mapping[str, float]
+
+
+_constant_prior = constant_when_traced(Prior.of)
+_constant_uniform = constant_when_traced(Prior.uniform)
 
 
 def full_prior(prior: PriorLike, role: str) -> Prior:

@@ -29,6 +29,7 @@ from longtail.core.label_odds import LabelOdds, LabelOddsLike, check_same_labels
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 from longtail.core.threads import one_blas_thread
+from longtail.core.tracing import constant_when_traced
 
 _FEW = 2**14  # numbers that are looked at row by row as fast
 
@@ -52,6 +53,7 @@ class OverflowedError(ValueError, FloatingPointError):
     """Logits were moved out of the range of their type."""
 
 
+@constant_when_traced
 def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:

@@ -9,6 +9,7 @@ from longtail.core.arrays import Array, Numbers, text_array, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_finite, check_logits, largest
+from longtail.core.tracing import is_traced
 
 
 def check_rows(rows: Array, name: str) -> None:
@@ -19,7 +20,7 @@ def check_rows(rows: Array, name: str) -> None:
             "a single sample is one row"
         )
     check_logits(rows, rows.shape[1])
-    if rows.shape[0]:
+    if not is_traced(rows) and rows.shape[0]:
         check_finite(rows, name)
 
 

@@ -19,6 +19,7 @@ from longtail.core.retarget import check_in_range, retarget
 from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
+from longtail.core.tracing import is_traced
 
 if TYPE_CHECKING:
     from longtail.core.label_odds import LabelOddsLike
@@ -122,7 +123,7 @@ class Scores(Generic[ArrayT]):
         if family != "softmax":  # of the class of another family, which has its own
             check_choice(family, Family, "family")
         rows = _check_rows(logits, "logits")
-        if not _are_logits:
+        if not _are_logits and not is_traced(rows):
             check_not_probs(rows)
         num_classes = rows.shape[1]
         names = score_checks.class_names(logits, classes, num_classes)
@@ -263,10 +264,11 @@ class Scores(Generic[ArrayT]):
 
     def _moved(self, logits: ArrayT, carried: Prior | None) -> Self:
         """The same samples with other logits, none of them left without a class."""
-        if carried is not None and carried.has_zeros:
-            score_checks.check_class_left(logits)
-        if not isinstance(logits, np.ndarray):  # NumPy says so by itself
-            check_in_range(logits)
+        if not is_traced(logits):
+            if carried is not None and carried.has_zeros:
+                score_checks.check_class_left(logits)
+            if not isinstance(logits, np.ndarray):  # NumPy says so by itself
+                check_in_range(logits)
         return self._with(logits=logits, carried=carried)
 
     def __len__(self) -> int:

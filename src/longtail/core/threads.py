@@ -24,8 +24,10 @@ def in_threads(work: Callable[[slice], _Result], parts: list[slice]) -> list[_Re
     Results do not depend on how many there are. What NumPy was told of errors holds in no other
     thread: the work has to say it.
     """
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    threads = min(int(said) if said.isdigit() else os.cpu_count() or 1, _MOST_THREADS, len(parts))
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    threads = min(
+        int(setting) if setting.isdigit() else os.cpu_count() or 1, _MOST_THREADS, len(parts)
+    )
     with one_blas_thread():
         if threads < 2:
             return [work(part) for part in parts]

@@ -31,3 +31,8 @@ from longtail.data.tables.score_table import ScoreTable as ScoreTable
 from longtail.data.tables.score_table import ScoreWriter as ScoreWriter
 from longtail.data.tables.score_table import open_score_writer as open_score_writer
 from longtail.data.tables.scores import open_score_table as open_score_table
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

@@ -186,7 +186,7 @@ def _ranked(
     def gain(before: _Fitted | None, after: _Fitted) -> Interval:
         if before is None:
             return Interval(None)
-        return paired_gain(before.validation.right, after.validation.right, labels, target)
+        return paired_gain(before.validation.right, after.validation.right, labels, target=target)
 
     table = [
         MethodScores(

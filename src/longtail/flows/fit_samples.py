@@ -235,7 +235,7 @@ def _log_loss(layers: Sequence[nn.Linear], folds: Sequence[Fold], target: Prior)
         logits.append(as_tensor(moved.logits))
     labels = torch.cat([fold.validation.labels for fold in folds])
     scores = Scores(torch.cat(logits), labels, carried=target, split="validation")
-    loss = evaluate(scores, target)["nll"]
+    loss = evaluate(scores, target=target)["nll"]
     assert loss is not None  # there are samples
     return loss
 

@@ -104,7 +104,7 @@ def is_worth(before: Right, after: Right, labels: Tensor, target: Prior) -> bool
     Methods that learn from unlabelled samples trust in more, that these follow the target; so they
     are preferred only if they are better by more than chance often gives.
     """
-    gain = paired_gain(before, after, labels, target)
+    gain = paired_gain(before, after, labels, target=target)
     if gain.value is None or gain.low is None or gain.high is None:
         return False
     return gain.value > (gain.high - gain.low) / (2 * NORMAL)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from longtail.core.arrays import as_numpy
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics.recall import group_confusion, most_mistaken
+from longtail.metrics.confusion import group_confusion, most_mistaken
 
 _PAIRS = 10  # of classes that are mistaken for each other
 

@@ -21,3 +21,8 @@ from longtail.heads.offset import EmpiricalOffset as EmpiricalOffset
 from longtail.heads.offset import EstimatedOffset as EstimatedOffset
 from longtail.heads.weight_norm import TauNorm as TauNorm
 from longtail.heads.weight_norm import WeightVectorNorm as WeightVectorNorm
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

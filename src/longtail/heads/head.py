@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from inspect import signature
 from itertools import chain
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -71,6 +71,11 @@ class Head(nn.Module, ABC):
         arguments.pop("self")
         object.__setattr__(head, "made_with", arguments)
         return head
+
+    if TYPE_CHECKING:  # nn.Module's own takes and returns anything
+
+        def __call__(self, features: Tensor) -> Tensor:
+            """The logits: `forward`."""
 
     def __init__(self, dim: int, num_classes: int) -> None:
         super().__init__()

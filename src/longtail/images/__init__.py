@@ -26,7 +26,12 @@ from longtail.images.samplers import ProgressiveSampler as ProgressiveSampler
 from longtail.images.samplers import ReversedSampler as ReversedSampler
 from longtail.images.samplers import SquareRootSampler as SquareRootSampler
 from longtail.images.splits import ImageSplits as ImageSplits
-from longtail.images.splits import hold_out as hold_out
-from longtail.images.splits import hold_out_validation as hold_out_validation
 from longtail.images.splits import long_tailed_images as long_tailed_images
+from longtail.images.splits import split_validation as split_validation
 from longtail.images.splits import sun397_long_tailed as sun397_long_tailed
+from longtail.images.splits import with_validation as with_validation
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals(), "augment")

@@ -79,18 +79,18 @@ def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -
 def read_image_tree(root: str | os.PathLike[str]) -> ImageFiles:
     """All images below a folder; a class is a folder that holds images, by its path: a/abbey."""
     folder = Path(root)
-    found = {
+    by_class = {
         Path(where).relative_to(folder).as_posix(): sorted(filter(is_image, names))
         for where, names in files_below(folder)
     }
-    classes = sorted(name for name, files in found.items() if files)
+    classes = sorted(name for name, files in by_class.items() if files)
     if not classes:
         raise ValueError(
             f"{folder} has no images below it, expected files with one of the endings "
             f"{', '.join(EXTENSIONS)}; give the folder that the set was unpacked to"
         )
-    paths = tuple(os.path.join(folder, name, file) for name in classes for file in found[name])
-    labels = [at for at, name in enumerate(classes) for _ in found[name]]
+    paths = tuple(os.path.join(folder, name, file) for name in classes for file in by_class[name])
+    labels = [at for at, name in enumerate(classes) for _ in by_class[name]]
     return ImageFiles(paths, torch.tensor(labels), tuple(classes))
 
 

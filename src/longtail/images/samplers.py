@@ -124,10 +124,7 @@ class ClassSampler(Sampler[int]):
         return int(self.counts.sum()) // self.together * self.together
 
     def _generator(self) -> torch.Generator:
-        # Mixed by torch's own generator: neighbouring seeds and epochs must not share a stream.
-        mixed = torch.Generator().manual_seed(self.seed)
-        keys = torch.randint(2**62, (2,), generator=mixed)
-        return torch.Generator().manual_seed((int(keys[0]) + int(keys[1]) * self.epoch) % 2**63)
+        return torch.Generator().manual_seed(mixed_seed(self.seed, self.epoch))
 
     def _numbers(self, generator: torch.Generator) -> list[int]:
         """How many to draw of each class: systematic sampling, in expectation as w · n says."""
@@ -136,6 +133,12 @@ class ClassSampler(Sampler[int]):
         ends[-1] = self._size()
         marks = (ends + torch.rand((), generator=generator, dtype=torch.float64)).floor()
         return marks.diff(prepend=torch.zeros(1, dtype=marks.dtype)).long().tolist()
+
+
+def mixed_seed(seed: int, number: int) -> int:
+    """A seed for each number: neighbouring seeds and numbers must not share a stream."""
+    keys = torch.randint(2**62, (2,), generator=torch.Generator().manual_seed(seed))
+    return (int(keys[0]) + int(keys[1]) * number) % 2**63
 
 
 def _shuffled_passes(positions: Tensor, number: int, generator: torch.Generator) -> Tensor:

@@ -1,4 +1,4 @@
-r"""The parts of a data set, a validation part held out of training, and long-tailed cuts.
+r"""The parts of a data set, a validation part taken from training, and long-tailed cuts.
 
 Of a class with n ≥ 2 samples validation gets min(n − 1, max(1, ⌊n · fraction + ½⌋)), of one with a
 single sample none: every class can be trained, and all but those of a single sample can be judged.
@@ -47,12 +47,14 @@ class ImageSplits(Generic[ImagesT]):
                 )
 
 
-def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
+def split_validation(
+    labels: ArrayLike, fraction: float = 0.1, seed: int = 0
+) -> tuple[Array, Array]:
     """Positions of the samples to train on and of those for validation, both in ascending order.
 
-    The fraction is of each class; 0 holds nothing out.
+    The fraction is of each class; 0 takes nothing.
 
-    >>> train, validation = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
+    >>> train, validation = split_validation([0] * 10 + [1] * 2 + [2], fraction=0.2)
     >>> len(train), validation.tolist()
     (10, [3, 4, 11])
     """
@@ -74,14 +76,14 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
     return as_kind_of(train, labels), as_kind_of(validation, labels)
 
 
-def hold_out_validation(
+def with_validation(
     splits: ImageSplits[ImagesT], fraction: float = 0.1, seed: int = 0
 ) -> ImageSplits[ImagesT]:
-    """The same parts with a validation part held out of training, by the rule of `hold_out`.
+    """The same parts with a validation part taken from training, as `split_validation` does.
 
     Nothing changes if there is a validation part already, or if the fraction is 0.
     """
-    train, validation = hold_out(splits.train.labels, fraction, seed)
+    train, validation = split_validation(splits.train.labels, fraction, seed)
     if splits.validation is not None or not len(validation):
         return splits
     whole = splits.train
@@ -110,7 +112,7 @@ def long_tailed_images(
     counts = np.minimum(available, wanted[ranks_by_count(available)])
     kept = long_tailed_subset(splits.train.labels, counts, seed)
     cut = replace(splits, train=splits.train.subset(kept))
-    return hold_out_validation(cut, validation_share, seed)
+    return with_validation(cut, validation_share, seed)
 
 
 def sun397_long_tailed(images: ImagesT, seed: int = 0) -> ImageSplits[ImagesT]:

@@ -49,3 +49,8 @@ from longtail.losses.sample_loss import SampleLoss as SampleLoss
 from longtail.losses.sampled_softmax import SampledSoftmax as SampledSoftmax
 from longtail.losses.with_terms import AddedTerm as AddedTerm
 from longtail.losses.with_terms import LossWithTerms as LossWithTerms
+from longtail.public_names import public_names
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

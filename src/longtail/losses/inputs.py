@@ -37,7 +37,8 @@ class ClassAxis:
                 "a single sample is a batch of one"
             )
         if logits.dim() == 2 and self._axis == 1:  # as usual: nothing else to look at
-            check_logits(logits, num_classes)
+            if logits.shape[1] != num_classes or not logits.is_floating_point():
+                check_logits(logits, num_classes)  # which says what is wrong
             return logits, labels
         moved = self.move(logits)
         if moved.shape[1] != num_classes and logits.is_floating_point():

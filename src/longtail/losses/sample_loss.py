@@ -119,9 +119,12 @@ class SampleLoss(ConstantsModule, Loss):
         if not is_eager_cpu(logits) or not index.numel():
             return self._of_some(logits, index)
         try:
-            if all_count(index, self.ignore_index):
-                return self._of_all(logits, index)
-            return self._of_some(logits, index)
+            if not all_count(index, self.ignore_index):
+                return self._of_some(logits, index)
+            if self.alpha is None and self.weight is None and self._is_summed:  # as usual
+                share = 1.0 if self.reduction == "sum" else 1 / index.numel()
+                return self.label_losses(logits, index, share)
+            return self._of_all(logits, index)
         except (IndexError, RuntimeError):
             counted = index.masked_fill(index == self.ignore_index, 0).flatten()
             check_labels(counted, self.num_classes)  # says it in a sentence, if it is that
@@ -129,7 +132,7 @@ class SampleLoss(ConstantsModule, Loss):
 
     def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:
         """The loss of samples that all count: the kernel sums, which is cheaper."""
-        if self.reduction == "none" or self.label_smoothing:
+        if not self._is_summed:
             return self._of_some(logits, index)
         factor, weight = self._factors(index, logits)
         total = 1 if self.reduction == "sum" else index.numel() if weight is None else weight.sum()
@@ -153,11 +156,18 @@ class SampleLoss(ConstantsModule, Loss):
         """ℓ(y, f_i) for every label y, shape (N, C, ...), without α and w."""
         return kernel.class_losses(logits, self._along("shift", logits), None)
 
+    @property
+    def _is_summed(self) -> bool:
+        """Whether the kernel sums: what each sample adds is asked for nowhere."""
+        return self.reduction != "none" and not self.label_smoothing
+
     def _along(self, name: str, logits: Tensor) -> Tensor | None:
         """Constants to broadcast over the logits, if there are any."""
-        if getattr(self, name) is None:
+        values: Tensor | None = getattr(self, name)
+        if values is None:
             return None
-        return along_classes(self._cast(name, logits), logits)
+        cast = values.to(logits.device, wide_dtype(logits.dtype))
+        return cast if logits.dim() == 2 else along_classes(cast, logits)
 
     def sample_losses(self, logits: Tensor, index: Tensor) -> Tensor:
         """α·w·ℓ of each sample, of its smoothed label if labels are smoothed; indices in range."""

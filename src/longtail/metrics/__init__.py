@@ -7,8 +7,15 @@ functions of sums over samples take an `Accumulator` too. Measures of features a
 
 from longtail.metrics import representations
 from longtail.metrics.accumulator import Accumulator, Reliability, evaluate
+from longtail.metrics.chance import Sanity, sanity
+from longtail.metrics.confusion import (
+    Mistake,
+    false_positives,
+    group_confusion,
+    most_mistaken,
+)
 from longtail.metrics.costs import cost
-from longtail.metrics.difference import Difference, Sanity, paired_gain, sanity
+from longtail.metrics.difference import Difference, paired_gain
 from longtail.metrics.labels import (
     LabelAccumulator,
     LabelMetrics,
@@ -18,16 +25,12 @@ from longtail.metrics.labels import (
 from longtail.metrics.logits import ClassLogits, class_logits, margin_cdf, margins
 from longtail.metrics.probabilities import brier, classwise_ece, ece, nll, reliability
 from longtail.metrics.recall import (
-    Mistake,
     accuracy,
     accuracy_under,
     balanced_accuracy,
     balanced_error,
-    false_positives,
     geometric_mean,
     group_accuracies,
-    group_confusion,
-    most_mistaken,
     recalls,
     worst_class,
 )

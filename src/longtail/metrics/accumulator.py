@@ -19,19 +19,19 @@ weights: there the target only changes what is predicted.
 
 from dataclasses import replace
 from math import inf, isfinite, pi, sqrt
-from typing import Any, NamedTuple, cast
+from typing import Generic, NamedTuple, cast
 
 import numpy as np
 
 from longtail import stats
-from longtail.core import PriorLike, Scores
-from longtail.core.arrays import Floats, Indices, as_numpy
+from longtail.core import PriorLike
+from longtail.core.arrays import ArrayT, Floats, Indices, as_numpy
 from longtail.core.costs import Costs, CostsLike
 from longtail.core.label_odds import LabelOddsLike
 from longtail.core.label_scores import LabelScores, ThresholdsLike
 from longtail.metrics.labels import evaluate_labels
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import labelled, sums_by
+from longtail.metrics.samples import LabelsLike, Logits, labelled, sums_by
 from longtail.metrics.sums import ClassSums, Groups
 from longtail.stats import Interval
 
@@ -39,12 +39,12 @@ _DRAWS = 1000
 _TOO_FEW = 3  # samples of the worst class, for an interval
 
 
-class Reliability(NamedTuple):
+class Reliability(NamedTuple, Generic[ArrayT]):
     """One entry a bin, float64; confidence and accuracy are NaN where a bin holds no sample."""
 
-    share: Any
-    confidence: Any
-    accuracy: Any
+    share: ArrayT
+    confidence: ArrayT
+    accuracy: ArrayT
 
     @property
     def ece(self) -> float:
@@ -52,7 +52,7 @@ class Reliability(NamedTuple):
         share, confidence, accuracy = map(as_numpy, self)
         return float(np.nansum(np.abs(share * (accuracy - confidence))))
 
-    def merged(self, bins: int) -> "Reliability":
+    def merged(self, bins: int) -> "Reliability[Floats]":
         """The same in fewer bins, by which the number of these can be divided."""
         share, *rates = (as_numpy(part).reshape(bins, -1) for part in self)
         mass = share.sum(axis=1)
@@ -98,7 +98,7 @@ class Accumulator(ClassSums):
         return class_shares(self.samples, self.target, self.groups)
 
     @property
-    def reliability(self) -> Reliability:
+    def reliability(self) -> Reliability[Floats]:
         """By bin of confidence: the share of samples, their mean confidence and accuracy."""
         mass, right, confidence = np.einsum("y,kyb->kb", self.weight, self._cells[:3])
         return Reliability(mass, ratio(confidence, mass), ratio(right, mass))
@@ -200,14 +200,16 @@ class Accumulator(ClassSums):
 
 
 def evaluate(
-    scores: Scores[Any],
+    logits: Logits | Accumulator,
+    labels: LabelsLike = None,
+    *,
     target: PriorLike | LabelOddsLike | None = None,
     groups: Groups | None = None,
     costs: CostsLike | None = None,
     abstain: float | None = None,
     thresholds: ThresholdsLike | None = None,
 ) -> dict[str, float | None]:
-    """Every metric of labelled scores by its name; None where there is no such thing.
+    """Every metric of labelled scores, or logits with labels, by name; None where there is none.
 
     They are `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
     `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`, `classwise_ece_paper`,
@@ -216,7 +218,7 @@ def evaluate(
     With a target the scores are moved to it, which raises UnknownPriorError if it is not known what
     they carry; without one they stay as they are and every sample counts the same. Groups are
     many, medium and few, if the scores know the counts, by other edges than the default as
-    `GroupEdges` or text, or boolean masks over the classes.
+    `GroupEdges` or text, or boolean masks over the classes. An accumulator has its own.
 
     With costs, as `Scores.decide` takes them, also `cost`, what a sample costs on average if it is
     decided by them, with the ends of its 95 % interval, `cost_low` and `cost_high`.
@@ -224,6 +226,7 @@ def evaluate(
     Of scores of yes/no labels, `family="sigmoid"`, they are the means over the labels of
     `per_label`, and of groups the mean average precision; `thresholds` say what is yes.
 
+    >>> from longtail import Scores
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
@@ -234,13 +237,23 @@ def evaluate(
     >>> evaluate(scores, costs=[1, 20])["cost"]
     0.5
     """
-    if isinstance(scores, LabelScores):
+    if isinstance(logits, Accumulator):
+        others = (labels, target, groups, costs, abstain, thresholds)
+        if any(each is not None for each in others):
+            raise ValueError(
+                "an accumulator has its labels, target and groups, and no single samples for "
+                "costs and thresholds; leave them out"
+            )
+        return logits.values()
+    if isinstance(logits, LabelScores):
         if costs is not None or abstain is not None:
             raise ValueError(
                 'costs are for scores of one class a sample, family="softmax"; of yes/no labels '
                 "give thresholds, which posthoc.Thresholds chooses"
             )
-        return evaluate_labels(scores, cast("LabelOddsLike | None", target), groups, thresholds)
+        if labels is not None:
+            raise ValueError("scores have their labels: give evaluate the scores alone")
+        return evaluate_labels(logits, cast("LabelOddsLike | None", target), groups, thresholds)
     if thresholds is not None:
         raise ValueError(
             'thresholds are for scores of yes/no labels, family="sigmoid"; of one class a sample '
@@ -248,14 +261,13 @@ def evaluate(
         )
     if costs is None and abstain is not None:
         raise ValueError("abstain is what not deciding costs: give the other costs, too")
-    measured = labelled(scores)
-    goal = cast("PriorLike | None", target)
-    moved = measured if goal is None else measured.under(goal)
+    scores, goal = labelled(logits, labels), cast("PriorLike | None", target)
+    moved = scores if goal is None else scores.under(goal)
     sums = Accumulator.of(moved, goal, scores.counts, groups=groups)
     values = sums.values()
     if costs is None:
         return values
-    checked, labels = Costs.of(costs, scores.num_classes, scores.classes), as_numpy(moved.labels)
+    checked, truth = Costs.of(costs, scores.num_classes, scores.classes), as_numpy(moved.labels)
     decided = as_numpy(moved.decide(checked, abstain=abstain))
-    cost = sums.mean_of(checked.realised(labels, decided, abstain), labels)
+    cost = sums.mean_of(checked.realised(truth, decided, abstain), truth)
     return values | {"cost": cost.value, "cost_low": cost.low, "cost_high": cost.high}

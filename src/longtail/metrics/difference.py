@@ -17,52 +17,39 @@ Few changes say little about how many there will be. A number of them varies by 
 are the degrees of freedom of Student's t (Satterthwaite). Without a change f = 4, and the interval
 reaches to 3.9/n, as the exact one of none in n does (3.7/n). Only where the scores after are those
 before by a factor, as with a temperature, no sample can change: then the interval is the point 0.
-
-Whether the scores can be of these labels at all says `Sanity`. A model that learned anything is
-above chance in balanced accuracy, and, unless it was trained to treat classes alike, right more
-often than one that always answers with the largest class. Where it is not, the classes are in
-another order, a column is no class, or the labels are of other samples: nothing that is measured on
-such scores means anything.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, Floats, Numbers, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import IN_CACHE, blocks, slices
+from longtail.core.labels import check_labels
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
-from longtail.metrics.recall import mean_recall
-from longtail.metrics.samples import labelled, sums_by
+from longtail.metrics.chance import Sanity, sanity
+from longtail.metrics.samples import (
+    LabelsLike,
+    Logits,
+    RightAnswers,
+    labelled,
+    predicted,
+    sums_by,
+)
 from longtail.metrics.sums import Groups, check_block
-from longtail.stats import NORMAL, Interval, class_variances, student_reach
+from longtail.stats import Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
 _MORE = 2  # changes
 # Of a sample that outweighs all others it would be next to none, and t endless.
 _LEAST_FREEDOM = 3.0
-_TIMES_CHANCE, _ABOVE_CHANCE = 3.0, 0.05  # nearer than both is near chance
-
-
-@dataclass(frozen=True)
-class Sanity:
-    """How scores do beside those of no model."""
-
-    balanced_accuracy: float  # after
-    chance: float  # balanced accuracy of always giving one answer
-    accuracy: float  # before, of the samples as they are
-    largest_class: float  # its share among them: the accuracy of always answering it
-    near_chance: bool  # of balanced accuracy
-    below_largest_class: bool  # of accuracy, by more than noise
-    result_accuracy: float  # after, of the samples as they are
-    has_lost: bool  # accuracy, by more than noise, and what it was done for did not rise
 
 
 class Difference:
@@ -180,48 +167,33 @@ class Difference:
         return self.before.mean_interval(sums, squares)
 
 
-def sanity(model: Accumulator, result: Accumulator) -> Sanity:
-    """Of a model's scores beside the largest class, and of what came of them beside chance.
-
-    >>> sums = Accumulator(2)
-    >>> _ = sums.add([[0.0, 2.0]] * 10, [0] * 8 + [1] * 2)
-    >>> checked = sanity(sums, sums)
-    >>> checked.near_chance, checked.below_largest_class
-    (True, True)
-    """
-    samples = float(result.samples.sum())
-    balanced, chance = mean_recall(result.recalls), 1 / int((result.samples > 0).sum())
-    accuracy, largest = float(model.right.sum()) / samples, float(result.samples.max()) / samples
-    noise = NORMAL * (accuracy * (1 - accuracy) / samples) ** 0.5
-    after = float(result.right.sum()) / samples
-    shares = result.class_shares
-    goal = shares.get("accuracy_under_target", shares["balanced_accuracy"])
-    aim, before = (float(np.nan_to_num(sums.recalls) @ goal) for sums in (result, model))
-    return Sanity(
-        balanced_accuracy=balanced,
-        chance=chance,
-        accuracy=accuracy,
-        largest_class=largest,
-        near_chance=chance < 1 and balanced < min(_TIMES_CHANCE * chance, chance + _ABOVE_CHANCE),
-        below_largest_class=chance < 1 and accuracy + noise < largest,
-        result_accuracy=after,
-        has_lost=after + noise < accuracy and aim <= before,
-    )
-
-
 def paired_gain(
-    before: ArrayLike, after: ArrayLike, labels: ArrayLike, target: PriorLike
+    before: Logits | ArrayLike,
+    after: Logits | ArrayLike,
+    labels: LabelsLike = None,
+    *,
+    target: PriorLike,
 ) -> Interval:
-    """By how much accuracy under the target rose, from which samples were right before and after.
+    """By how much accuracy under the target rose, of the same samples before and after.
 
-    The same array twice is one model beside itself, which gains 0 without any doubt. Without a
-    sample of a class that the target has there is no gain.
+    Both are labelled scores, or logits or predictions with labels, or booleans with labels: which
+    samples were right. The same twice is one model beside itself, which gains 0 without any doubt.
+    Without a sample of a class that the target has there is no gain. Sums per class do not tell
+    which samples changed, so accumulators are refused: `Difference` counts changes.
 
-    >>> paired_gain([True, False, True], [True, True, True], [0, 0, 1], Prior.uniform(2)).value
+    >>> paired_gain([0, 1, 1], [0, 0, 1], labels=[0, 0, 1], target=[1, 1]).value
+    0.25
+    >>> paired_gain([True, False, True], [True, True, True], [0, 0, 1], target=[1, 1]).value
     0.25
     """
-    prior, truth = Prior.of(target), as_numpy(labels)
-    was, now = as_numpy(before), as_numpy(after)
+    prior = Prior.of(target)
+    was, truth = _right(before, labels, prior.num_classes)
+    now, others = _right(after, labels, prior.num_classes)
+    if not np.array_equal(truth, others):
+        raise ValueError(
+            "a gain is measured on the same samples before and after, but their labels differ; "
+            "give both in one order"
+        )
     counts = np.bincount(truth, minlength=prior.num_classes).astype(float)
     net = sums_by(truth, now.astype(float) - was, prior.num_classes)
     changed = np.bincount(truth[was != now], minlength=prior.num_classes).astype(float)
@@ -230,6 +202,20 @@ def paired_gain(
         return Interval(None)
     weight = shares / shares.sum() / np.maximum(counts, 1)
     return _paired(net, changed, counts, weight, can_differ=before is not after)
+
+
+def _right(
+    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int
+) -> tuple[Numbers, Indices]:
+    """Which samples are right, and their labels; booleans already say so."""
+    if labels is not None and not isinstance(answers, Scores | RightAnswers):
+        values = as_numpy(answers)
+        if values.dtype == np.bool_ and values.ndim == 1:
+            return values, check_labels(labels, num_classes)
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    if classes != num_classes:
+        raise ValueError(f"the samples have {classes} classes but the target has {num_classes}")
+    return guesses == truth, truth
 
 
 def _paired(

@@ -9,28 +9,47 @@ and classes that can be told apart, f_c of the positives tends to log C (LADE eq
 positive where the sample is classified right, and by how much.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
 import numpy as np
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, ArrayT, Floats, Indices, as_numpy, to_kind
 from longtail.core.blocks import blocks
 from longtail.core.labels import positions_by_class
-from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
+from longtail.metrics.samples import LabelsLike, Logits, NumpyLogits, kind_of, labelled
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class ClassLogits(NamedTuple):
+class ClassLogits(NamedTuple, Generic[ArrayT]):
     """One entry a class, float64; NaN where a class has no such samples."""
 
-    positive_mean: Any
-    positive_std: Any
-    negative_mean: Any
-    negative_std: Any
+    positive_mean: ArrayT
+    positive_std: ArrayT
+    negative_mean: ArrayT
+    negative_std: ArrayT
 
 
-def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits:
+@overload
+def class_logits(
+    logits: Scores[Tensor] | Tensor, labels: LabelsLike = None
+) -> ClassLogits[Tensor]: ...
+
+
+@overload
+def class_logits(logits: NumpyLogits, labels: LabelsLike = None) -> ClassLogits[Floats]: ...
+
+
+@overload
+def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits[Any]: ...
+
+
+def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits[Any]:
     """Mean and standard deviation of each class's logit, positives and negatives apart.
 
     Of labelled scores, or logits with labels. Deviations are those of the samples at hand: their
@@ -62,6 +81,18 @@ def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits:
     return ClassLogits(*(to_kind(part, kind_of(logits)) for part in parts))
 
 
+@overload
+def margins(logits: Scores[Tensor] | Tensor, labels: LabelsLike = None) -> Tensor: ...
+
+
+@overload
+def margins(logits: NumpyLogits, labels: LabelsLike = None) -> Floats: ...
+
+
+@overload
+def margins(logits: Logits, labels: LabelsLike = None) -> Any: ...
+
+
 def margins(logits: Logits, labels: LabelsLike = None) -> Any:
     """γ of each sample, shape (N,), float64.
 
@@ -69,6 +100,20 @@ def margins(logits: Logits, labels: LabelsLike = None) -> Any:
     [1.0, -3.0]
     """
     return to_kind(_margins(labelled(logits, labels)), kind_of(logits))
+
+
+@overload
+def margin_cdf(
+    logits: Scores[Tensor] | Tensor, labels: LabelsLike = None, *, at: ArrayLike
+) -> Tensor: ...
+
+
+@overload
+def margin_cdf(logits: NumpyLogits, labels: LabelsLike = None, *, at: ArrayLike) -> Floats: ...
+
+
+@overload
+def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> Any: ...
 
 
 def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> Any:

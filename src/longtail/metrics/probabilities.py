@@ -22,13 +22,19 @@ lets every sample enter once for every class, LADE's (eq. 29) only for its true 
 confidence is meant. With weights, counts become sums of weights.
 """
 
-from typing import Literal, TypeAlias
+from __future__ import annotations
 
-from longtail.core.arrays import ArrayLike, to_kind
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from longtail.core import Scores
+from longtail.core.arrays import ArrayLike, Floats, to_kind
 from longtail.core.numbers import check_choice, check_whole
 from longtail.metrics.accumulator import Accumulator, Reliability
-from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
+from longtail.metrics.samples import LabelsLike, Logits, NumpyLogits, kind_of, labelled
 from longtail.metrics.terms import BINS
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Form: TypeAlias = Literal["usual", "paper"]
 Source: TypeAlias = Logits | Accumulator
@@ -92,9 +98,33 @@ def classwise_ece(
     return error
 
 
+@overload
+def reliability(
+    logits: Scores[Tensor] | Tensor,
+    labels: LabelsLike = None,
+    weights: Weights = None,
+    bins: int = BINS,
+) -> Reliability[Tensor]: ...
+
+
+@overload
+def reliability(
+    logits: NumpyLogits | Accumulator,
+    labels: LabelsLike = None,
+    weights: Weights = None,
+    bins: int = BINS,
+) -> Reliability[Floats]: ...
+
+
+@overload
 def reliability(
     logits: Source, labels: LabelsLike = None, weights: Weights = None, bins: int = BINS
-) -> Reliability:
+) -> Reliability[Any]: ...
+
+
+def reliability(
+    logits: Source, labels: LabelsLike = None, weights: Weights = None, bins: int = BINS
+) -> Reliability[Any]:
     """For each bin of confidence: the share of samples in it, mean confidence, and accuracy.
 
     What a reliability diagram shows (LADE fig. 4, 6): ECE = Σ_m share_m · |accuracy_m −
@@ -111,7 +141,7 @@ def reliability(
 def sums_of(
     logits: Source,
     labels: LabelsLike,
-    weights: Weights,
+    weights: Weights = None,
     bins: int = BINS,
     whole: bool = False,
 ) -> Accumulator:

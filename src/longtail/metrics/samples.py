@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, Table, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.score_checks import check_softmax
@@ -22,7 +23,17 @@ class RightAnswers(Protocol):
     right: Floats
 
 
+@runtime_checkable
+class CountedAnswers(RightAnswers, Protocol):
+    """The same, and how many samples of any class were taken for each."""
+
+    predicted: Floats
+
+
 Logits: TypeAlias = Scores[Any] | RowsLike
+# What arrays of NumPy come back for.
+NumpyLogits: TypeAlias = Scores[Numbers] | Numbers | Table | Sequence[Sequence[float]]
+NumpyAnswers: TypeAlias = NumpyLogits | Sequence[float] | RightAnswers
 Answers: TypeAlias = Logits | ArrayLike | RightAnswers
 LabelsLike: TypeAlias = ArrayLike | None  # None where the scores have them
 
@@ -34,6 +45,11 @@ def kind_of(answers: Answers) -> object:
 
 def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
     """Scores with labels, by default their own, and at least one sample, or a ValueError."""
+    if isinstance(logits, RightAnswers):
+        raise ValueError(
+            f"a {type(logits).__name__} has no samples any more, only sums over those of a class: "
+            "this needs the logits or the prediction of each; give the scores themselves"
+        )
     if not isinstance(logits, Scores):
         scores: Scores[Any] = Scores(cast(Any, logits), labels)
     else:  # they were looked at when they were made: a few rows may sum to one by accident
@@ -50,7 +66,7 @@ def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
 
 
 def predicted(
-    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
+    answers: Answers, labels: LabelsLike, num_classes: int | None
 ) -> tuple[Indices, Indices, int]:
     """Predicted and true classes, and how many classes there are.
 

@@ -58,8 +58,8 @@ class ClassSums:
         if self.target is not None:
             check_same_classes(num_classes, self.target, "the samples have", "the target")
         if not isinstance(groups, Mapping):  # their edges
-            known = None if counts is None else check_counts(counts, num_classes)
-            groups = {} if known is None else shot_groups(known, groups)
+            checked = None if counts is None else check_counts(counts, num_classes)
+            groups = {} if checked is None else shot_groups(checked, groups)
         self.groups = {name: check_mask(m, num_classes, name) for name, m in groups.items()}
         self.label_counts: Floats | None = None
         self._gap_target: Prior | None = None  # what samples are weighted to in the class-wise gaps

@@ -3,8 +3,8 @@
 The curve of τ and all that is fitted is imported when it is first used.
 """
 
+import typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
 
 from longtail.posthoc.adjuster import Adjuster as Adjuster
 from longtail.posthoc.adjuster import Affine as Affine
@@ -27,14 +27,20 @@ from longtail.posthoc.conformal import ConformalSets as ConformalSets
 from longtail.posthoc.matching import MarginalMatching as MarginalMatching
 from longtail.posthoc.tau import TauChoice as TauChoice
 from longtail.posthoc.thresholds import Thresholds as Thresholds
+from longtail.public_names import public_names
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from longtail.posthoc.tau.curve import TauCurve as TauCurve
     from longtail.posthoc.tau.curve import tau_curve as tau_curve
     from longtail.posthoc.tau.curve import weight_norm_curve as weight_norm_curve
-else:  # not for type checkers, to whom every name would then exist
+_LATER = ("TauCurve", "tau_curve", "weight_norm_curve")
+if not typing.TYPE_CHECKING:  # to type checkers every name would then exist
 
     def __getattr__(name):
-        if name in ("TauCurve", "tau_curve", "weight_norm_curve"):
+        if name in _LATER:
             return getattr(_import_module("longtail.posthoc.tau.curve"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return public_names(globals(), *_LATER)

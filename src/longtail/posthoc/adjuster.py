@@ -24,6 +24,7 @@ from longtail.core.arrays import ArrayT, Floats, as_numpy, like
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
 from longtail.core.score_checks import check_softmax
+from longtail.core.tracing import constant_when_traced
 
 if TYPE_CHECKING:
     from torch import nn
@@ -99,16 +100,16 @@ class AffineAdjuster(ABC):
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        step = self._step(scores)
-        return scores._moved(step(scores.logits), step.carried)
-
-    def _step(self, scores: Scores) -> Affine:
-        """What to do to these, which is not worked out again for scores that carry the same."""
         if scores.family != "softmax":  # which costs nothing for a single row
             who = f"an adjuster such as {type(self).__name__}"
             check_softmax(scores, who, "yes/no labels are moved by scores.under(odds)")
-        carried, num_classes = scores.carried, scores.num_classes
-        last: tuple[Prior | None, int, Affine] | None = self.__dict__.get("_last")
+        step = self._step(scores.carried, scores.num_classes)
+        return scores._moved(step(scores.logits), step.carried)
+
+    @constant_when_traced
+    def _step(self, carried: Prior | None, num_classes: int) -> Affine:
+        """What to do to logits, which is not worked out again for others that carry the same."""
+        last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
         if last is None or last[0] is not carried or last[1] != num_classes:
             is_same = last is not None and last[1] == num_classes and _same(last[0], carried)
             step = last[2] if last and is_same else self.affine(carried, num_classes)

@@ -22,7 +22,7 @@ import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike, Floats
-from longtail.core.blocks import blocks
+from longtail.core.blocks import PER_CALL, blocks
 from longtail.core.measure import NegativeLogLikelihood, class_named
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_weights
@@ -32,7 +32,6 @@ from longtail.posthoc.validation import check_validation
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
-_BLOCK = 2**18  # entries of a block: two megabytes in float64, so that it stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ def fit_temperature(scores: Scores, spread: float, weights: ArrayLike | None = N
 
     def mean(log_t: float) -> Point:
         sums = np.zeros(3)
-        for logits, labels, counted in blocks(*columns, numbers=_BLOCK):
+        for logits, labels, counted in blocks(*columns, numbers=PER_CALL):
             moved = logits * np.exp(-log_t)
             finite = np.where(np.isneginf(moved), 0.0, moved)
             with np.errstate(over="ignore", invalid="ignore"):  # it then does not settle

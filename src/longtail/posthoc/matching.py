@@ -89,8 +89,8 @@ class MarginalMatching(Calibrator):
     @property
     def beyond(self) -> float:
         """How far the logits are off from what they were said to carry: the root mean square."""
-        said = self.carried if self.source is None else self.source
-        return float((self.bias - prior_offset(said, self.carried)).std())
+        start = self.carried if self.source is None else self.source
+        return float((self.bias - prior_offset(start, self.carried)).std())
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         if len(self.bias) != num_classes:

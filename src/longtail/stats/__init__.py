@@ -1,5 +1,6 @@
 """Intervals, tests, corrections, ranks and draws, on NumPy and scipy.special."""
 
+from longtail.public_names import public_names
 from longtail.stats.comparisons import HolmResult as HolmResult
 from longtail.stats.comparisons import Ranks as Ranks
 from longtail.stats.comparisons import average_ranks as average_ranks
@@ -26,3 +27,7 @@ from longtail.stats.within_classes import alike as alike
 from longtail.stats.within_classes import class_variances as class_variances
 from longtail.stats.within_classes import share_interval as share_interval
 from longtail.stats.within_classes import stratified_variance as stratified_variance
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

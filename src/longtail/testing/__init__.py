@@ -1,5 +1,6 @@
 """Exact worlds and contract checks, for longtail's own methods and for yours."""
 
+from longtail.public_names import public_names
 from longtail.testing.binary_checks import BINARY_CHECKS as BINARY_CHECKS
 from longtail.testing.binary_checks import check_binary_loss as check_binary_loss
 from longtail.testing.binary_checks import check_carried_odds as check_carried_odds
@@ -16,3 +17,7 @@ from longtail.testing.loss_checks import LOSS_CHECKS as LOSS_CHECKS
 from longtail.testing.loss_checks import check_carried as check_carried
 from longtail.testing.loss_checks import check_loss as check_loss
 from longtail.testing.world import FiniteWorld as FiniteWorld
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())

@@ -29,7 +29,7 @@ def test_every_run_is_measured_as_evaluate_does(two_methods):
     ]
     for method in table.methods:
         for run in method.runs:
-            expected = lt.metrics.evaluate(lt.Scores.load(run.source), lt.Prior.uniform(3))
+            expected = lt.metrics.evaluate(lt.Scores.load(run.source), target=lt.Prior.uniform(3))
             for metric in table.metrics:
                 assert run.metrics[metric.key].value == pytest.approx(expected[metric.key])
     assert table.samples.name == "cifar100, imbalance 100, test"
@@ -42,7 +42,7 @@ def test_the_target_may_be_none_or_a_file(two_methods):
     prior.write_text("[6, 3, 1]")
     for target, under in (("none", None), (str(prior), [6, 3, 1])):
         result = compare([place], target=target)
-        expected = lt.metrics.evaluate(lt.Scores.load(run), under)
+        expected = lt.metrics.evaluate(lt.Scores.load(run), target=under)
         found = next(r for m in result.sets[0].methods for r in m.runs if r.source == run)
         assert found.metrics["nll"].value == pytest.approx(expected["nll"])
     assert result.sets[0].by.key == "accuracy_under_target"

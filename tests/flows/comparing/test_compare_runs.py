@@ -14,7 +14,7 @@ TARGETS = [lt.Prior.uniform(5), lt.Prior.of([4, 3, 1, 1, 1]), None]
 def test_the_metrics_are_those_of_evaluate(target):
     world = World(target=target)
     scores = world.scores(1.0)
-    expected = lt.metrics.evaluate(scores, target)
+    expected = lt.metrics.evaluate(scores, target=target)
     run = measured_run(scores, world.samples, "LA")
     for metric in METRICS:
         assert run.metrics[metric.key].value == pytest.approx(expected[metric.key], abs=1e-12)
@@ -41,7 +41,7 @@ def test_scores_that_are_moved_are_measured_as_trained_too():
     world = World(target=target)
     scores = world.scores(1.0)
     run = measured_run(scores, world.samples, "CE")
-    asis = lt.metrics.evaluate(replace(scores, carried=target), target)
+    asis = lt.metrics.evaluate(replace(scores, carried=target), target=target)
     for metric in METRICS:
         assert run.as_trained[metric.key].value == pytest.approx(asis[metric.key], abs=1e-12)
     assert run.as_trained["balanced_accuracy"] != run.metrics["balanced_accuracy"]
@@ -53,7 +53,9 @@ def test_scores_of_which_nobody_knows_what_they_carry_are_taken_as_they_are(worl
     scores = replace(world.scores(1.0), carried=None)
     run = measured_run(scores, world.samples, "LDAM")
     assert not run.moved
-    asis = lt.metrics.evaluate(replace(scores, carried=lt.Prior.uniform(5)), lt.Prior.uniform(5))
+    asis = lt.metrics.evaluate(
+        replace(scores, carried=lt.Prior.uniform(5)), target=lt.Prior.uniform(5)
+    )
     assert run.metrics["nll"].value == pytest.approx(asis["nll"])
 
 

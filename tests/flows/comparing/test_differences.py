@@ -90,7 +90,7 @@ def test_of_one_run_each_it_is_the_paired_gain():
     (one,) = drawn(random, "A", (1, 100), 0.1)
     (other,) = drawn(random, "B", (1, 100))
     found = difference([one], [other], samples, KEY)
-    gain = paired_gain(other.right > 0, one.right > 0, labels, Prior.uniform(4))
+    gain = paired_gain(other.right > 0, one.right > 0, labels, target=Prior.uniform(4))
     assert found.value == pytest.approx(gain.value)
     change = one.right - other.right
     within = sum(float(change[labels == k].var(ddof=1)) / 25 for k in range(4))

@@ -184,7 +184,7 @@ def test_the_target_slider_shows_what_evaluate_computes_under_that_prior(opened,
     set_slider(it.page, "#target", place)
     scores = samples_of().before
     target = scores.carried.tempered(power)
-    found = lt.metrics.evaluate(scores, target)
+    found = lt.metrics.evaluate(scores, target=target)
     shown = it.numbers(TARGET, "[data-row=moved] td")
     assert shown[:2] == pytest.approx(
         [100 * found["accuracy_under_target"], 100 * found["ece"]], abs=0.00501

@@ -42,7 +42,7 @@ def test_every_metric_of_the_issue_is_there_with_its_interval():
 
 def test_the_numbers_are_those_of_evaluate():
     samples = samples_of()
-    found = lt.metrics.evaluate(samples.after, samples.goal)
+    found = lt.metrics.evaluate(samples.after, target=samples.goal)
     shown = {row[0]: float(row[2].split(" ")[0]) for row in metric_rows(Judgement.of(samples))}
     assert shown["balanced accuracy"] == pytest.approx(100 * found["balanced_accuracy"], abs=0.051)
     assert shown["few-shot classes"] == pytest.approx(100 * found["few"], abs=0.051)
@@ -152,7 +152,7 @@ def test_a_class_that_the_target_rules_out_does_not_count_in_the_log_loss():
     target = lt.Prior.of([0.0] * 5 + [1.0] * 15, zeros="keep")
     samples = samples_of()
     moved = replace(samples, after=samples.before.under(target), goal=target)
-    found = lt.metrics.evaluate(samples.before, target)
+    found = lt.metrics.evaluate(samples.before, target=target)
     assert metric_rows(Judgement.of(moved))[-1][2].startswith(f"{found['nll']:.3f} [")
 
 

@@ -22,7 +22,7 @@ from longtail.engine.training.model import predict_source
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import current_processes, mean_over_processes
 from longtail.engine.training.run_folder import UNIFORM, VALIDATED, RunFolder
-from longtail.engine.training.run_state import Row, RunState, mixed_seed
+from longtail.engine.training.run_state import Row, RunState, seed_of
 from longtail.images import ClassSampler
 from longtail.images.augment import Normalize
 from longtail.metrics import evaluate
@@ -141,7 +141,7 @@ class Loop:
             epoch = state.epoch
             carried = self.begin(epoch, done=state.step)
             began = time.perf_counter() - state.seconds
-            seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
+            seed = seed_of(self.options.seed, current_processes().rank, 2, epoch)
             size = self.options.size_in(epoch)
             order, done = list(self.sampler), state.step * self._size
             for batch in self.source.batches(order, self._size, seed, start=done):

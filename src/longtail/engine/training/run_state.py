@@ -20,6 +20,7 @@ from longtail.engine.training.process_group import (
     stacked_over_processes,
 )
 from longtail.engine.training.sharding import is_shard, read_shards, shared_out_like
+from longtail.images.samplers import mixed_seed
 
 Row: TypeAlias = dict[str, float | None]
 
@@ -160,11 +161,10 @@ def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
-def mixed_seed(seed: int, *numbers: int) -> int:
+def seed_of(seed: int, *numbers: int) -> int:
     """A seed for each choice of numbers: neighbouring ones must not share a stream."""
     for number in numbers:
-        keys = torch.randint(2**62, (2,), generator=Generator().manual_seed(seed))
-        seed = (int(keys[0]) + int(keys[1]) * (number + 1)) % 2**63
+        seed = mixed_seed(seed, number + 1)
     return seed
 
 

@@ -30,7 +30,7 @@ from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.run_folder import RunFolder, best_epoch
-from longtail.engine.training.run_state import Row, RunState, mixed_seed
+from longtail.engine.training.run_state import Row, RunState, seed_of
 from longtail.engine.training.sharding import check_sharding, check_torch, gather
 from longtail.images import ClassSampler, LabelledImages
 from longtail.images.augment import Augmentation, Normalize
@@ -108,7 +108,7 @@ def train(
     task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {}, steps)
     model.head.carry(None)  # whatever it carried, it is about to change
     learner = Learner(model, loss, options)
-    generator = Generator().manual_seed(mixed_seed(options.seed, these.rank, 0))
+    generator = Generator().manual_seed(seed_of(options.seed, these.rank, 0))
     validate = None
     if validation is not None:
         source = image_source(validation, learner.device, options.num_workers)
@@ -129,7 +129,7 @@ def train(
         progress=progress if these.is_main else None,
     )
     alone = locked(run) if run is not None and these.is_main else nullcontext()
-    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as interrupt:
+    with alone, _learning(learner, seed_of(options.seed, these.rank, 1)) as interrupt:
         state = loop.run(interrupt, stop_after)
     loop.folder.close()
     if interrupt.signal is not None:

@@ -93,7 +93,7 @@ def read_data(data: recipes.Data) -> ImageSplits[Any]:
             splits, data.imbalance_ratio, data.profile, data.seed, data.validation_share
         )
     else:
-        splits = images.hold_out_validation(splits, data.validation_share, data.seed)
+        splits = images.with_validation(splits, data.validation_share, data.seed)
     return splits if data.size is None else _squares(splits, data.size, data)
 
 

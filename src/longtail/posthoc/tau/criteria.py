@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.core.arrays import Floats, Indices, Numbers
-from longtail.core.blocks import slices
+from longtail.core.blocks import IN_CACHE_BESIDES, slices
 from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
 from longtail.metrics.terms import BINS, bin_of
 from longtail.posthoc.tau.intervals import Intervals
@@ -38,7 +38,6 @@ from longtail.posthoc.tau.paths import TauPath, wide_dtype
 from longtail.posthoc.validation import Weighted
 from longtail.stats import Replicates, alike
 
-_BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
 _LEAST_GAIN = 1e-12
 _MOST_STEPS = 200
 _COARSE = [k / 20 for k in range(41)]
@@ -107,7 +106,7 @@ NLL, BRIER = Proper(nll_values, nll_scores), Proper(brier_values, brier_scores)
 def scores_at(tau: float, samples: Weighted, path: TauPath, proper: Proper) -> Score:
     """The score of every sample at τ, with its derivatives."""
     every, move = np.empty((3, len(samples.labels))), path.mover(tau)
-    for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
+    for at in slices(len(samples.labels), samples.num_classes, IN_CACHE_BESIDES):
         moved = move(samples.logits[at].astype(np.float64), None)
         every[:, at] = proper.scores(moved, samples.labels[at], *path.rates(moved))
     return Score(*every)
@@ -218,7 +217,7 @@ def _gaps(
 ) -> list[_Gaps]:
     confidences = np.empty((len(taus), len(samples.labels)))  # of the most likely class
     movers = [path.mover(tau) for tau in taus]
-    for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
+    for at in slices(len(samples.labels), samples.num_classes, IN_CACHE_BESIDES):
         rows = samples.logits[at].astype(dtype, copy=False)
         for k, move in enumerate(movers):
             moved = move(rows, None)
@@ -235,7 +234,7 @@ def _means_at(taus: list[float], samples: Weighted, path: TauPath, proper: Prope
     if len(taus) == 1:
         return [0.0]
     movers, means = [path.mover(tau) for tau in taus], np.zeros(len(taus))
-    for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
+    for at in slices(len(samples.labels), samples.num_classes, IN_CACHE_BESIDES):
         rows = widened(samples.logits[at])
         with np.errstate(over="ignore", invalid="ignore"):
             for k, move in enumerate(movers):

@@ -26,13 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices, Numbers
-from longtail.core.blocks import slices
+from longtail.core.blocks import PER_CALL, slices
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Load: TypeAlias = Callable[[Indices, Numbers], object]
 
 NEVER = -1e30  # a logit as low as this never wins
-_BLOCK = 2**18  # entries of a block: a megabyte in float32
 _PART = 2**21  # entries that are worth a thread
 
 
@@ -129,9 +128,9 @@ def _find_nearest(
     count, width = len(samples), len(lines)
     in_order = bool((order[1:] > order[:-1]).all())
     nearest = _Nearest(np.empty((count, 2), np.int64), *np.empty((4, count, 2), dtype))
-    most = min(count, max(1, _BLOCK // width))
+    most = min(count, max(1, PER_CALL // width))
     memory = np.empty((3, most, width), dtype)
-    for at in slices(count, width, _BLOCK):
+    for at in slices(count, width, PER_CALL):
         where = rank[at]
         rows, loaded, ends = memory[:, : len(where)]
         load(samples[at], rows if in_order else loaded)
@@ -191,7 +190,7 @@ def _leads(rivals: Numbers, own: Numbers) -> Floats:
 
 def _against_all(load: Load, samples: Indices, labels: Indices, slopes: Floats) -> Intervals:
     right = Intervals(np.empty(len(samples)), np.empty(len(samples)))
-    for at in slices(len(samples), len(slopes), _BLOCK):
+    for at in slices(len(samples), len(slopes), PER_CALL):
         label = labels[samples[at]][:, None]
         rows = np.empty((len(label), len(slopes)))
         load(samples[at], rows)

@@ -23,11 +23,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from longtail.core.arrays import Floats, Indices, Numbers
-from longtail.core.blocks import slices
+from longtail.core.blocks import IN_CACHE, slices
 from longtail.core.softmax import widened
 from longtail.posthoc.tau.intervals import NEVER, Intervals, Load, line_intervals
 
-_BLOCK = 2**17  # entries of a block: half a megabyte in float32
 _SOME = 1000  # samples that tell how large logits are
 
 Move: TypeAlias = Callable[[Numbers, Numbers | None], Numbers]
@@ -131,10 +130,10 @@ TauPath: TypeAlias = Shift | Scale
 
 def predict(path: TauPath, logits: Numbers, tau: float) -> Indices:
     """What is predicted at τ from logits that are stored in their own dtype again."""
-    most, move = max(1, _BLOCK // logits.shape[1]), path.mover(tau)
+    most, move = max(1, IN_CACHE // logits.shape[1]), path.mover(tau)
     memory = np.empty((min(most, len(logits)), logits.shape[1]), wide_dtype(logits))
     predicted = np.empty(len(logits), np.int64)
-    for at in slices(len(logits), logits.shape[1], _BLOCK):
+    for at in slices(len(logits), logits.shape[1], IN_CACHE):
         rows = logits[at]
         moved = move(widened(rows), memory[: len(rows)])
         widened(moved.astype(rows.dtype, copy=False)).argmax(axis=1, out=predicted[at])
