@@ -59,7 +59,7 @@ def test_the_contract_holds(name, check):
 
 
 @pytest.mark.parametrize("name", HEAD_MAKE)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_minimiser_reaches_every_target_in_random_worlds(name, seed):
     check_head_carried(HEAD_MAKE[name], FiniteWorld.drawn(seed))

@@ -6,10 +6,12 @@ declares what the layer's logits then carry as `carried`. A loss that draws clas
 mean over every possible draw, each as often as it comes.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any, Protocol, TypeAlias
 
 import torch
@@ -74,17 +76,23 @@ def expected(loss: HeadLoss, features: Tensor, weight: Tensor, labels: Tensor) -
 
 def every_draw(loss: SampledSoftmax) -> Iterator[tuple[float, Tensor]]:
     """The probability and the classes of all draws; two in-batch negatives of the prior."""
-    classes, draws = range(loss.num_classes), loss.draws
+    draws, classes = loss.draws, torch.arange(loss.num_classes)
     if draws is not None and draws.distinct:
         inclusion = draws.log_expected.exp()
         for chosen in product((False, True), repeat=loss.num_classes):
             is_in = torch.tensor(chosen)
-            yield float(torch.where(is_in, inclusion, 1 - inclusion).prod()), is_in.nonzero()[:, 0]
+            probability = float(torch.where(is_in, inclusion, 1 - inclusion).prod())
+            if probability:
+                yield probability, classes[is_in]
         return
     probs = as_tensor((loss.batches if draws is None else draws.prior).probs)
-    for several in product(classes, repeat=2 if draws is None else draws.number):
+    number = 2 if draws is None else draws.number
+    # In one order for all: the loss does not look at it.
+    for several in combinations_with_replacement(range(loss.num_classes), number):
+        times = Counter(several).values()
+        orders = math.factorial(number) // math.prod(math.factorial(each) for each in times)
         negatives = torch.tensor(several)
-        yield float(probs[negatives].prod()), negatives
+        yield orders * float(probs[negatives].prod()), negatives
 
 
 def check_head_gradients(make: HeadLossFactory) -> None:
