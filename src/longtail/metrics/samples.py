@@ -64,7 +64,7 @@ def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
 
 
 def predicted(
-    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
+    answers: Answers, labels: LabelsLike, num_classes: int | None
 ) -> tuple[Indices, Indices, int]:
     """Predicted and true classes, and how many classes there are.
 
