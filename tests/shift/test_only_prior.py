@@ -1,9 +1,11 @@
 """Whether only the prior changed: no alarm for changes of the prior, one for others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from longtail import Prior, Scores
+from longtail import Prior, Scores, UnknownPriorError
 from longtail.posthoc.validation import check_validation
 from longtail.shift import check_only_prior_changed
 from longtail.shift.only_prior import _cells, _misfit
@@ -54,6 +56,31 @@ def test_labels_of_the_new_samples_are_not_looked_at():
     validation, new = scores_of(0, [100] * C), scores_of(1, TAIL)
     bare = Scores(new.logits, carried=[1] * C)
     assert check_only_prior_changed(new, validation) == check_only_prior_changed(bare, validation)
+
+
+@pytest.mark.parametrize("prior", [[1, 2, 3, 4, 5, 6], [50, 20, 10, 5, 2, 1]])
+def test_it_makes_no_difference_which_prior_the_scores_were_moved_to_before(prior):
+    validation, new = scores_of(0, [150] * C), scores_of(1, TAIL)
+    plain = check_only_prior_changed(new, validation)
+    assert not plain.is_doubtful
+    assert check_only_prior_changed(new.under(prior), validation) == plain
+    assert not check_only_prior_changed(new, validation.under(prior)).is_doubtful
+
+
+def test_scores_of_an_unknown_prior_are_refused():
+    validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
+    with pytest.raises(UnknownPriorError, match="the scores carry no known prior"):
+        check_only_prior_changed(replace(new, carried=None), validation)
+    with pytest.raises(UnknownPriorError, match="the validation scores carry no known prior"):
+        check_only_prior_changed(new, replace(validation, carried=None))
+
+
+def test_classes_by_other_names_are_refused():
+    validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
+    named, turned = replace(validation, classes=[*"abcdef"]), replace(new, classes=[*"fedcba"])
+    check_only_prior_changed(new, named)
+    with pytest.raises(ValueError, match="other names, or are in another order"):
+        check_only_prior_changed(turned, named)
 
 
 def test_counts_and_misfit_are_what_loops_give():

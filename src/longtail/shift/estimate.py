@@ -19,7 +19,7 @@ from longtail.shift import em
 from longtail.shift.confusion import by_confusion
 from longtail.shift.neighbours import best_share
 from longtail.shift.posterior import posteriors, trend_along
-from longtail.shift.prepared import Prepared, prepare, under_uniform
+from longtail.shift.prepared import Prepared, check_same_names, prepare, under_uniform
 from longtail.shift.simulated import reliance, simulated_shifts
 from longtail.stats import NORMAL
 
@@ -211,11 +211,8 @@ def _check(
                 f"{name} must be Scores, which say what they carry, got {type(given).__name__}: "
                 "write Scores(logits, labels, carried=...)"
             )
-    if validation is not None and None is not scores.classes != validation.classes is not None:
-        raise ValueError(
-            "the classes of the scores and of the validation scores have other names, or are in "
-            "another order; give scores of the same model"
-        )
+    if validation is not None:
+        check_same_names(scores, validation)
     if not len(scores):
         raise ValueError("estimate_prior needs at least one sample, got none")
     check_choice(method, Method, "method")

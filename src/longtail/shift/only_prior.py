@@ -19,12 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.core import Scores
+from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.numbers import check_whole
 from longtail.core.retarget import prior_offset
 from longtail.core.softmax import softmax
 from longtail.posthoc.validation import Validation, check_validation
+from longtail.shift.prepared import check_same_names
 
 _BINS, _STEPS = 5, 100
 _LEVEL = 0.01
@@ -48,17 +49,17 @@ def check_only_prior_changed(
 ) -> ShiftCheck | None:
     """Whether scores differ from labelled ones of the same model by their prior alone.
 
-    Both must carry the same prior; the labels of the scores are not looked at. None for so many
-    classes that it would take minutes.
+    Both must say what they carry, and may carry different priors; the labels of the scores are not
+    looked at. None for so many classes that it would take minutes.
 
     >>> random = np.random.default_rng(0)
     >>> labels = random.integers(0, 3, size=2000)
     >>> logits = 2 * (random.normal(size=(2000, 3)) + np.eye(3)[labels])
     >>> validation = Scores(logits[:1000], labels[:1000], carried=[1, 1, 1])
     >>> new = logits[1000:][labels[1000:] < 2]
-    >>> check_only_prior_changed(Scores(new), validation).is_doubtful
+    >>> check_only_prior_changed(Scores(new, carried=[1, 1, 1]), validation).is_doubtful
     False
-    >>> check_only_prior_changed(Scores(2 * new), validation).is_doubtful
+    >>> check_only_prior_changed(Scores(2 * new, carried=[1, 1, 1]), validation).is_doubtful
     True
     """
     check_whole(resamples, "resamples", least=99)  # of fewer none is one in a hundred
@@ -68,9 +69,11 @@ def check_only_prior_changed(
             f"the validation scores have {labelled.prior.num_classes} classes, and the new ones "
             f"are {len(scores)} of {size}; both must be of the same model, and there must be some"
         )
+    check_same_names(scores, validation)
+    moved = _moved(scores, labelled.carried)
     if _BINS * size**2 > _MOST:
         return None
-    new, old, said = _cells(scores, labelled)
+    new, old, said = _cells(moved, labelled)
     counts, total = old.sum(axis=0), int(new.sum())
     random = np.random.default_rng(check_whole(seed, "seed", least=0))
     classes = (old + said) / (counts + 1)
@@ -84,6 +87,15 @@ def check_only_prior_changed(
     by_class = _squares(new / total, classes, counts, total, q).reshape(size, _BINS).sum(axis=1)
     worst = np.argsort(-by_class)[:3].tolist()
     return ShiftCheck((1 + beyond) / (1 + resamples), tuple(worst))
+
+
+def _moved(scores: Scores, carried: Prior | None) -> Scores:
+    """The scores under what the validation scores carry: how sure a model is depends on it."""
+    for prior, whose in ((scores.carried, "scores"), (carried, "validation scores")):
+        if prior is None:
+            raise UnknownPriorError(f"the {whose} carry no known prior")
+    assert carried is not None
+    return scores if scores.carried == carried else scores.under(carried)
 
 
 def _cells(scores: Scores, labelled: Validation) -> tuple[Indices, Indices, Floats]:
