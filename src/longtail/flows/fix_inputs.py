@@ -41,6 +41,11 @@ def unlabelled_scores(
             "unlabelled scores (unlabelled=, --unlabelled) say how far to move: leave out "
             f"tau = {plan.tau:g}"
         )
+    if followers is not None and plan.criterion != Plan.criterion:
+        raise ValueError(
+            "unlabelled scores (unlabelled=, --unlabelled) say how far to move, so there is no τ "
+            f"to choose: leave out criterion = {plan.criterion!r}"
+        )
     if scores is None:
         return None
     score_sources.check_alike(scores, source, carried)
