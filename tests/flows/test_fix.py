@@ -108,6 +108,17 @@ def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_pat
     assert fix(validation()).shift is None
 
 
+def test_that_too_many_classes_are_not_checked_is_said(monkeypatch):
+    monkeypatch.setattr("longtail.shift.only_prior.MOST_CLASSES", 3)
+    for options in ({"unlabelled": followers()}, {"apply": followers(), "target": "estimate"}):
+        result = fix(validation(300), **options)
+        assert "not checked: too many classes" in shift_in_words(result)
+        assert result.as_json()["only_prior_changed"] == {"not_checked": "too many classes"}
+    plain = fix(validation(300))
+    assert shift_in_words(plain) == ""
+    assert "only_prior_changed" not in plain.as_json()
+
+
 def test_unlabelled_samples_may_follow_the_source():
     labels = np.random.default_rng(3).choice(4, 2000, p=PRIOR.probs)
     result = fix(validation(), target="source", unlabelled=Scores(sample(labels, 4), carried=PRIOR))

@@ -253,7 +253,7 @@ def _show(result: FixResult) -> None:
     if judgement is not None and (doubt := warning(judgement.sanity)):
         shown.print(f"{doubt}\n", style="bold")
     if doubt := text.shift_in_words(result):
-        shown.print(f"{doubt}\n", style="bold")
+        shown.print(f"{doubt}\n", style="bold" if result.shift else None)
     for step in text.steps_in_words(result):
         shown.print(f"• {step}")
     if judgement is not None:

@@ -127,6 +127,12 @@ class FixResult(Result):
         return None if self.judgement is None else self.judgement.sanity
 
     @property
+    def is_shift_unchecked(self) -> bool:
+        """Whether unlabelled scores were used whose classes are too many for the check of shifts."""
+        has_unlabelled = self.estimate is not None or "unlabelled" in self.asked
+        return has_unlabelled and self.shift is None
+
+    @property
     def fits_worst(self) -> tuple[str, ...]:
         """The classes that fit a change of the prior alone worst."""
         worst = () if self.shift is None else self.shift.worst
@@ -151,6 +157,8 @@ class FixResult(Result):
         if self.shift is not None:
             worst = [self.classes[k] if self.classes else k for k in self.shift.worst]
             values["only_prior_changed"] = {"p_value": self.shift.p_value, "fits_worst": worst}
+        if self.is_shift_unchecked:
+            values["only_prior_changed"] = {"not_checked": "too many classes"}
         if self.cost_facts is not None:
             values["costs"] = self.cost_facts.as_json()
         if self.set_facts is not None:

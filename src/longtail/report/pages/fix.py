@@ -10,6 +10,7 @@ from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.decisions import decision_sections
 from longtail.report.pages.first_screen import gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
+from longtail.shift.only_prior import MOST_CLASSES
 
 _AGAIN = (
     "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
@@ -62,7 +63,12 @@ def absent_in_words(result: FixResult) -> str:
 
 
 def shift_in_words(result: FixResult) -> str:
-    """That more than the prior changed, where the unlabelled scores say so; else nothing."""
+    """That more than the prior changed, where the unlabelled scores say so, or may have."""
+    if result.is_shift_unchecked:
+        return (
+            "Whether more than the prior changed in the unlabelled scores was not checked: too many "
+            f"classes, more than {MOST_CLASSES}."
+        )
     if result.shift is None or not result.shift.is_doubtful:
         return ""
     return (
