@@ -19,7 +19,8 @@ from longtail.metrics import nll
 from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
 from longtail.report import Footer, page_of, save, scores_page
 from longtail.report.names import ACCURACIES, GROUPS
-from longtail.report.pages.fix import in_words, measured_on, shift_in_words
+from longtail.report.pages.first_screen import warning
+from longtail.report.pages.fix import in_words, measured_on, remedy_of, shift_in_words
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -106,6 +107,29 @@ def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_pat
     paragraphs = [text for section in page_of(other).sections for text in section.paragraphs]
     assert shift_in_words(other) in paragraphs
     assert fix(validation()).shift is None
+
+
+def test_validation_samples_that_do_not_follow_the_target_are_no_unlabelled_ones():
+    labelled = validation(400)
+    turned = Scores(labelled.logits[::-1].copy(), carried=PRIOR)
+    for same in (labelled, turned, replace(labelled, labels=None)):
+        with pytest.raises(ValueError, match="themselves, whose labels do not follow the target"):
+            fix(labelled, unlabelled=same)
+    follows = fix(labelled, target=PRIOR, unlabelled=labelled)
+    assert follows.steps[-1].name == "MarginalMatching"
+
+
+def test_where_unlabelled_samples_of_another_prior_do_harm_what_helps_is_to_leave_them_out():
+    labels = np.random.default_rng(3).choice(4, 4000, p=PRIOR.probs)
+    wrong = Scores(sample(labels, 4), carried=PRIOR)
+    goal = [0.05, 0.1, 0.25, 0.6]
+    result = fix(validation(), target=goal, unlabelled=wrong)
+    assert "leave --unlabelled out" in remedy_of(result)
+    lost = replace(result.sanity, has_lost=True)
+    said = warning(lost, remedy_of(result))
+    assert "do not follow the target" in said
+    assert "--tau" not in said
+    assert "--tau 1" in warning(lost, remedy_of(fix(validation(300))))
 
 
 def test_that_too_many_classes_are_not_checked_is_said(monkeypatch):

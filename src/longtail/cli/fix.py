@@ -250,7 +250,9 @@ def _show(result: FixResult) -> None:
     from longtail.report.pages.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
-    if judgement is not None and (doubt := warning(judgement.sanity)):
+    if judgement is not None and (
+        doubt := warning(judgement.sanity, text.remedy_of(result))
+    ):
         shown.print(f"{doubt}\n", style="bold")
     if doubt := text.shift_in_words(result):
         shown.print(f"{doubt}\n", style="bold" if result.shift else None)

@@ -111,7 +111,7 @@ def fix(
     labelled = score_sources.scores_in_memory(source, prior, counts, some)
     # Fit: calibration, target and move, on the validation scores.
     followers = None if unlabelled is None else score_sources.as_source(unlabelled)
-    others = unlabelled_scores(followers, None if apply is None else rows, source, plan, prior)
+    others = unlabelled_scores(followers, None if apply is None else rows, source, plan, labelled)
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, others)
     shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import as_numpy
 from longtail.flows import score_sources
 from longtail.flows.fix_steps import Plan
 from longtail.flows.samples import Integers
 from longtail.flows.score_sources import Source, TrainLike
+from longtail.stats import chi_square_quantile
+
+_SURE = 0.999  # that labels do not follow a prior
 
 
 def prior_of_both(
@@ -27,7 +33,7 @@ def prior_of_both(
 
 
 def unlabelled_scores(
-    followers: Source | None, applied: Source | None, source: Source, plan: Plan, carried: Prior
+    followers: Source | None, applied: Source | None, source: Source, plan: Plan, labelled: Scores
 ) -> Scores | None:
     """The scores that say what is carried, or what the target is; None where none are needed."""
     scores = applied if plan.target == "estimate" else followers
@@ -48,5 +54,26 @@ def unlabelled_scores(
         )
     if scores is None:
         return None
-    score_sources.check_alike(scores, source, carried)
-    return score_sources.scores_to_estimate_from(scores, carried, plan.seed)
+    score_sources.check_alike(scores, source, labelled.carried)
+    others = score_sources.scores_to_estimate_from(scores, labelled.carried, plan.seed)
+    if isinstance(plan.target, Prior):
+        _check_following(others, labelled, plan.target)
+    return others
+
+
+def _check_following(others: Scores, labelled: Scores, target: Prior) -> None:
+    """Raise if they are the labelled samples, and their labels do not follow the target."""
+    if len(others) != len(labelled) or len(labelled) < 2:
+        return
+    one, two = (as_numpy(each.logits) for each in (others, labelled))
+    if not np.array_equal(*(rows[np.lexsort(rows.T[:2])] for rows in (one, two))):
+        return
+    counts = np.bincount(as_numpy(labelled.labels), minlength=len(target))
+    expected = len(labelled) * target.probs
+    apart = float((np.square(counts - expected) / expected).sum())
+    if apart > chi_square_quantile(_SURE, len(target) - 1):
+        raise ValueError(
+            "the unlabelled samples (unlabelled=, --unlabelled) are the labelled validation samples "
+            "themselves, whose labels do not follow the target: give samples that do, leave them "
+            "out, or move to the prior of those to adjust (target='estimate', --target estimate)"
+        )

@@ -8,7 +8,7 @@ from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.decisions import decision_sections
-from longtail.report.pages.first_screen import gain_in_words, tau_in_words
+from longtail.report.pages.first_screen import REMEDY, gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
 from longtail.shift.only_prior import MOST_CLASSES
 
@@ -37,6 +37,7 @@ def fix_page(result: FixResult, footer: Footer) -> Page:
         f"Measured on {measured_on(result)}.",
         sections=[*decision_sections(result), _steps(result)],
         written=True,
+        remedy=remedy_of(result),
     )
 
 
@@ -60,6 +61,21 @@ def absent_in_words(result: FixResult) -> str:
     """How many classes nothing is said of, or nothing where all have samples."""
     absent = 0 if result.judgement is None else result.judgement.absent_classes
     return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
+
+
+def remedy_of(result: FixResult) -> str:
+    """What helps where the fix does harm: what there was to choose in this one."""
+    if any(step.name == "MarginalMatching" for step in result.steps):
+        return (
+            "The unlabelled samples probably do not follow the target: leave --unlabelled out, or "
+            "let the target be estimated from them (--apply and --target estimate)."
+        )
+    if result.estimate is not None:
+        return (
+            "The prior that was estimated does not suit these scores; give the target if you know "
+            "it, or try --calibrate none."
+        )
+    return REMEDY
 
 
 def shift_in_words(result: FixResult) -> str:
