@@ -155,7 +155,7 @@ def test_unlabelled_samples_may_follow_the_source():
         ({"target": "estimate", "apply": validation(seed=1)}, "no others without labels"),
         ({"tau": 0.5}, r"leave out tau = 0.5"),
         ({"criterion": "nll"}, "leave out criterion = 'nll'"),
-        ({"target": [1, 1, 0, 1]}, "above zero"),
+        ({"target": [1, 1, 0, 1]}, "above zero, and class 2 has none: give it a small one, or"),
         ({"unlabelled": followers().take([0])}, "two or more; got 1"),
         ({"unlabelled": Scores(np.ones((5, 3)) + np.eye(5, 3))}, "has 3 classes"),
         ({"unlabelled": followers().under([1, 1, 1, 1])}, "says that it carries"),

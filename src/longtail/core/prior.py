@@ -178,6 +178,12 @@ PriorLike: TypeAlias = Prior | ArrayLike | Mapping[int, float] | Mapping[str, fl
 def full_prior(prior: PriorLike, role: str) -> Prior:
     """A prior in which every class can occur, or a ValueError that names its role."""
     full = Prior.of(prior)
+    if full.has_zeros and role == "known":
+        raise ValueError(
+            "the known prior must give every class a probability above zero, "
+            f"classes {_zero_classes(full.probs)} have none, and samples without them do not say "
+            "what logits carry for them; give those a small probability, or leave those classes out"
+        )
     if full.has_zeros:
         raise ValueError(
             f"the {role} prior must give every class a probability above zero, "

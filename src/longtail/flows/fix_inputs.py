@@ -8,6 +8,7 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.measure import class_named
 from longtail.flows import score_sources
 from longtail.flows.fix_steps import Plan
 from longtail.flows.samples import Integers
@@ -46,6 +47,13 @@ def unlabelled_scores(
         raise ValueError(
             "unlabelled scores (unlabelled=, --unlabelled) say how far to move: leave out "
             f"tau = {plan.tau:g}"
+        )
+    if followers is not None and isinstance(plan.target, Prior) and plan.target.has_zeros:
+        absent = int(np.flatnonzero(plan.target.probs == 0)[0])
+        raise ValueError(
+            "with unlabelled scores (unlabelled=, --unlabelled) the target must give every class a "
+            f"probability above zero, and {class_named(absent, source.classes)} has none: give it "
+            "a small one, or leave the unlabelled scores out"
         )
     if followers is not None and plan.criterion != Plan.criterion:
         raise ValueError(
