@@ -83,6 +83,14 @@ def test_unlabelled_samples_that_follow_the_target_say_what_is_carried():
     new = followers(8000, seed=9)
     right = [np.mean(each.adjuster(new).predict() == new.labels) for each in (plain, matched)]
     assert right[1] > right[0] + 0.01
+    found = matched.as_json()["measured_carried"]
+    truth = Prior.of(PRIOR.probs * np.exp([0.8, -0.8, 0.4, -0.4])).probs
+    np.testing.assert_allclose(found["prior"], truth, rtol=0.3)
+    assert (np.array(found["low"]) < found["prior"]).all()
+    assert (np.array(found["high"]) > found["prior"]).all()
+    assert "measured_carried" not in plain.as_json()
+    shown = [str(figure.chart) for part in page_of(matched).sections for figure in part.figures]
+    assert sum("by the unlabelled samples" in each for each in shown) == 1
     wrong = replace(followers(), labels=np.zeros(4000, int))
     np.testing.assert_array_equal(fix(off, unlabelled=wrong).scores.logits, matched.scores.logits)
 

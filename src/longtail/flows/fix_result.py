@@ -18,7 +18,13 @@ from longtail.flows.judge import Judgement
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import Integers
 from longtail.metrics import Interval, Sanity
-from longtail.posthoc import AffineAdjuster, ConformalSets, StoredAdjusters, save_adjusters
+from longtail.posthoc import (
+    AffineAdjuster,
+    ConformalSets,
+    MarginalMatching,
+    StoredAdjusters,
+    save_adjusters,
+)
 from longtail.posthoc import TauChoice as TauChoice
 from longtail.shift import PriorEstimate, ShiftCheck
 
@@ -93,6 +99,12 @@ class FixResult(Result):
         return next((step.choice for step in self.steps if step.choice), None)
 
     @property
+    def matching(self) -> MarginalMatching | None:
+        """The move by what unlabelled samples say is carried, if there is one."""
+        steps = self.adjuster.adjusters
+        return next((step for step in steps if isinstance(step, MarginalMatching)), None)
+
+    @property
     def decisions(self) -> Indices | None:
         """What costs decide of the adjusted scores, -1 where nothing; None without costs."""
         return None if self.decider is None else self.decider(self.scores)
@@ -154,6 +166,13 @@ class FixResult(Result):
         if self.estimate is not None:
             ends = {"low": self.estimate.low, "high": self.estimate.high}
             values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
+        if self.matching is not None:
+            low, high = self.matching.interval or (None, None)
+            values["measured_carried"] = {
+                "prior": _probs(self.matching.measured),
+                "low": None if low is None else low.tolist(),
+                "high": None if high is None else high.tolist(),
+            }
         if self.shift is not None:
             worst = [self.classes[k] if self.classes else k for k in self.shift.worst]
             values["only_prior_changed"] = {"p_value": self.shift.p_value, "fits_worst": worst}

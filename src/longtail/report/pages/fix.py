@@ -115,7 +115,11 @@ def _steps(result: FixResult) -> Section:
 
 def _priors(result: FixResult, carried: Prior) -> Figure:
     order = descending(carried.probs if result.counts is None else result.counts)
-    priors = {"carried before": [carried.probs]}
+    before = "carried before" if result.matching is None else "carried before, as declared"
+    priors = {before: [carried.probs]}
+    if (matching := result.matching) is not None:
+        interval = matching.interval or ()
+        priors["carried before, by the unlabelled samples"] = [matching.measured.probs, *interval]
     if (estimate := result.estimate) is not None:
         ends = [as_numpy(end) for end in (estimate.low, estimate.high)]
         priors["carried now, estimated with its interval"] = [estimate.prior.probs, *ends]
@@ -130,7 +134,10 @@ def _priors(result: FixResult, carried: Prior) -> Figure:
         y_title="share of the samples (%)",
         factor=100,
     )
-    return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
+    caption = "What the logits carried before, and what they carry now."
+    if result.matching is not None and result.matching.interval is not None:
+        caption += " By the unlabelled samples: after calibration, with 95 % intervals."
+    return Figure(chart, caption, wide=True)
 
 
 def in_words(step: StepFacts) -> str:
