@@ -82,7 +82,8 @@ def estimate_prior(
             their labels follow yet another.
         features: Of the samples, one row each: what is said of a sample is smoothed over its
             nearest neighbours (`core.neighbours`), as far as that helps on simulated shifts. For
-            "em" with validation scores.
+            "em" with validation scores. What a sample counts, and how wide intervals are, was still
+            tried out on scores that are not smoothed.
         validation_features: Of the validation samples, from the same network.
         calibrate: Fit a bias-corrected temperature on the validation scores, if there are any, and
             apply it to both.
@@ -134,7 +135,11 @@ def estimate_prepared(
     intervals: bool = True,
     seed: int = 0,
 ) -> PriorEstimate:
-    """A posteriori, near a trend; `features` are of the samples and of the validation samples."""
+    """A posteriori, near a trend; `features` are of the samples and of the validation samples.
+
+    What the estimate relies on is found on the validation scores as they are: not smoothed, also
+    where those of the samples are.
+    """
     held_out, random, samples = validation.held_out, Draws(seed), under_uniform(scores)
     if validation.calibration is not None:
         samples = validation.calibration(samples)
