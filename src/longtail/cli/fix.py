@@ -250,9 +250,7 @@ def _show(result: FixResult) -> None:
     from longtail.report.pages.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
-    if judgement is not None and (
-        doubt := warning(judgement.sanity, text.remedy_of(result))
-    ):
+    if judgement is not None and (doubt := warning(judgement.sanity, text.remedy_of(result))):
         shown.print(f"{doubt}\n", style="bold")
     if doubt := text.shift_in_words(result):
         shown.print(f"{doubt}\n", style="bold" if result.shift else None)

@@ -74,14 +74,14 @@ def _check_following(others: Scores, labelled: Scores, target: Prior) -> None:
     if len(others) != len(labelled) or len(labelled) < 2:
         return
     one, two = (as_numpy(each.logits) for each in (others, labelled))
-    if not np.array_equal(*(rows[np.lexsort(rows.T[:2])] for rows in (one, two))):
+    if not np.array_equal(one[np.lexsort(one.T[:2])], two[np.lexsort(two.T[:2])]):
         return
     counts = np.bincount(as_numpy(labelled.labels), minlength=len(target))
     expected = len(labelled) * target.probs
     apart = float((np.square(counts - expected) / expected).sum())
     if apart > chi_square_quantile(_SURE, len(target) - 1):
         raise ValueError(
-            "the unlabelled samples (unlabelled=, --unlabelled) are the labelled validation samples "
+            "the unlabelled samples (unlabelled=, --unlabelled) are the validation samples "
             "themselves, whose labels do not follow the target: give samples that do, leave them "
             "out, or move to the prior of those to adjust (target='estimate', --target estimate)"
         )

@@ -140,7 +140,7 @@ class FixResult(Result):
 
     @property
     def is_shift_unchecked(self) -> bool:
-        """Whether unlabelled scores were used whose classes are too many for the check of shifts."""
+        """Whether unlabelled scores have too many classes for the check of shifts."""
         has_unlabelled = self.estimate is not None or "unlabelled" in self.asked
         return has_unlabelled and self.shift is None
 

@@ -82,8 +82,8 @@ def shift_in_words(result: FixResult) -> str:
     """That more than the prior changed, where the unlabelled scores say so, or may have."""
     if result.is_shift_unchecked:
         return (
-            "Whether more than the prior changed in the unlabelled scores was not checked: too many "
-            f"classes, more than {MOST_CLASSES}."
+            "Whether more than the prior changed in the unlabelled scores was not checked: too "
+            f"many classes, more than {MOST_CLASSES}."
         )
     if result.shift is None or not result.shift.is_doubtful:
         return ""
