@@ -97,7 +97,7 @@ def test_unlabelled_samples_that_follow_the_target_say_what_is_carried():
     assert (np.array(found["low"]) < found["prior"]).all()
     assert (np.array(found["high"]) > found["prior"]).all()
     assert "measured_carried" not in plain.as_json()
-    shown = [str(figure.chart) for part in page_of(matched).sections for figure in part.figures]
+    shown = [str(figure.svg) for part in page_of(matched).sections for figure in part.figures]
     assert sum("by the unlabelled samples" in each for each in shown) == 1
     wrong = replace(followers(), labels=np.zeros(4000, int))
     np.testing.assert_array_equal(fix(off, unlabelled=wrong).scores.logits, matched.scores.logits)

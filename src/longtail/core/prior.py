@@ -177,8 +177,9 @@ PriorLike: TypeAlias = Prior | ArrayLike | Mapping[int, float] | Mapping[str, fl
 
 def full_prior(prior: PriorLike, role: str) -> Prior:
     """A prior in which every class can occur, or a ValueError that names its role."""
-    full = Prior.of(prior)
-    if full.has_zeros and role == "known":
+    is_known = role == "known"  # that samples follow it: there is nothing to smooth
+    full = Prior.of(prior, zeros="keep" if is_known else "error")
+    if full.has_zeros and is_known:
         raise ValueError(
             "the known prior must give every class a probability above zero, "
             f"classes {_zero_classes(full.probs)} have none, and samples without them do not say "
