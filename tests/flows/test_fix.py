@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.data import open_score_table
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
@@ -330,6 +331,37 @@ def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibr
             assert given == [1.0]
         elif target != "source" and tau is not None:
             assert given == [tau]
+
+
+def test_features_help_to_estimate_the_target_from_arrays_and_files(tmp_path):
+    new, labelled = validation(300, seed=1), validation(300)
+    rows = [as_numpy(each.logits)[:, :3] for each in (new, labelled)]
+    names = ("features", "validation_features")
+    for name, each in zip(names, rows, strict=True):
+        np.save(tmp_path / f"{name}.npy", each)
+    plain = fix(labelled, new, target="estimate")
+    near = fix(labelled, new, target="estimate", **dict(zip(names, rows, strict=True)))
+    paths = {name: tmp_path / f"{name}.npy" for name in names}
+    again = fix(labelled, new, target="estimate", **paths)
+    assert plain.estimate.neighbours is None
+    assert near.estimate.neighbours is not None
+    assert again.estimate.prior == near.estimate.prior
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": "uniform"}, "this one is known: leave them out"),
+        ({"features": None}, "give the features of both"),
+        ({"validation_features": None}, "give the features of both"),
+        ({"features": np.ones((299, 2))}, "features of 299 samples, but .* scores of 300"),
+    ],
+)
+def test_features_that_cannot_be_used_are_refused(options, sentence):
+    rows = np.ones((300, 2))
+    given = {"target": "estimate", "features": rows, "validation_features": rows} | options
+    with pytest.raises(ValueError, match=sentence):
+        fix(validation(300), validation(300, seed=1), **given)
 
 
 def test_seed_and_calibration_reach_the_estimate():

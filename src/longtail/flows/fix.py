@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -12,14 +11,19 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
-from longtail.core.arrays import as_numpy
 from longtail.core.costs import CostsLike
-from longtail.core.minimise import UnsettledError
 from longtail.core.threads import one_blas_thread
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.decisions import Decider, fit_sets
 from longtail.flows.file_names import SCORES
-from longtail.flows.fix_inputs import prior_of_both, unlabelled_scores
+from longtail.flows.fix_folds import ByFold, cross_fitted, fitting_to
+from longtail.flows.fix_inputs import (
+    FeatureFile,
+    asked_of,
+    features_of_both,
+    prior_of_both,
+    unlabelled_scores,
+)
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
 from longtail.flows.judge import Judgement
@@ -41,6 +45,8 @@ def fix(
     target: PriorLike | fix_steps.TargetWord = "uniform",
     *,
     unlabelled: SourceLike | None = None,
+    features: FeatureFile | None = None,
+    validation_features: FeatureFile | None = None,
     output: str | os.PathLike[str] | None = None,
     page: _Page = lambda result, folder: None,
     carried: PriorLike | score_sources.CarriedWord | None = None,
@@ -71,6 +77,9 @@ def fix(
             prior of `apply`.
         unlabelled: Scores of samples that follow the target, maybe those of `apply`: what is
             carried is measured on them, without labels (`posthoc.MarginalMatching`); with no τ.
+        features: Of the samples of `apply`, a row each, or a file of them: neighbours help to
+            estimate the target.
+        validation_features: Of the validation samples, from the same network.
         output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
             there; what another command wrote there is refused. Rows of files are adjusted a block
             at a time then, and never in memory all at once.
@@ -112,14 +121,16 @@ def fix(
     # Fit: calibration, target and move, on the validation scores.
     followers = None if unlabelled is None else score_sources.as_source(unlabelled)
     others = unlabelled_scores(followers, None if apply is None else rows, source, plan, labelled)
-    with _fitting_to(source):
-        fitted = fix_steps.fit_steps(labelled, plan, others)
+    near = features_of_both(features, validation_features, rows, source, plan, some)
+    with fitting_to(source):
+        fitted = fix_steps.fit_steps(labelled, plan, others, near)
     shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
     move = _Move(step, prior, goal, tau_of(fitted.steps, goal), counts, edges, seed)
-    files = score_sources.paths_of(source, rows, train, followers)
+    inputs = (source, rows, train, followers, features, validation_features)
+    files = score_sources.paths_of(*inputs)
     with staged(output, "fix", file_names.FIX_ALL, files) as folder:
         # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
@@ -131,7 +142,7 @@ def fix(
             same, following = plan, others
             if fitted.estimate is not None:
                 same, following = replace(plan, target=goal, tau=1.0), None
-            by_fold = _cross_fitted(source, labelled, some, same, following)
+            by_fold = cross_fitted(source, labelled, some, same, following)
             judgement = judgement or _judged_by_fold(source, labelled, some, by_fold, move)
             made = None if sets is None else fit_sets(by_fold.after, sets, sets_mode, goal)
         result = FixResult(
@@ -142,7 +153,7 @@ def fix(
             judgement=judgement,
             measured=APPLIED if is_new else CROSS_FITTED,
             measured_on=name_of(rows if is_new else source),
-            asked=plan.as_json() | ({"unlabelled": name_of(followers)} if followers else {}),
+            asked=asked_of(plan, followers, features),
             classes=source.classes,
             counts=counts,
             command=command,
@@ -245,35 +256,13 @@ def _applied(
     return scores, Judgement(samples, sums)
 
 
-class _ByFold(NamedTuple):
-    """The samples that were fitted on, each fifth adjusted by a fit on the others."""
-
-    folds: Integers  # of all samples
-    steps: list[Affine]
-    after: Scores
-
-
-def _cross_fitted(
-    source: Source,
-    labelled: Scores,
-    some: Integers | None,
-    plan: Plan,
-    unlabelled: Scores | None,
-) -> _ByFold:
-    folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
-    own = folds if some is None else folds[some]
-    with _fitting_to(source):
-        steps = fix_steps.cross_fit(labelled, own, plan, unlabelled)
-        return _ByFold(folds, steps, fix_rows.adjusted_by_fold(labelled, steps, own))
-
-
 def _judged_by_fold(
-    source: Source, labelled: Scores, some: Integers | None, by_fold: _ByFold, move: _Move
+    source: Source, labelled: Scores, some: Integers | None, by_fold: ByFold, move: _Move
 ) -> Judgement:
     """With sums of all samples."""
     folds, steps, after = by_fold
     goal, edges, whole = move.goal, move.edges, labelled if some is None else source
-    with _fitting_to(source):
+    with fitting_to(source):
         sums = fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
     samples = BeforeAfter(labelled, after, goal, tau=move.tau, is_cross_fitted=True, edges=edges)
     return Judgement(samples, sums)
@@ -289,11 +278,3 @@ def _written(
     page(result, folder)
     in_memory = not isinstance(result._scores, Path)
     return result if in_memory else replace(result, _scores=Path(output) / SCORES)
-
-
-@contextmanager
-def _fitting_to(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except UnsettledError as error:
-        raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error
