@@ -111,6 +111,10 @@ def test_what_matching_gains_is_measured_on_folds_that_the_temperature_was_not_f
     assert page_of(result).sections
 
 
+def page_text(result):
+    return [text for section in page_of(result).sections for text in section.paragraphs]
+
+
 def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_path):
     labels = np.random.default_rng(5).choice(4, 2000, p=[0.1, 0.2, 0.3, 0.4])
     new, duller = (Scores(sample(labels, 6, overconfident=k), carried=PRIOR) for k in (2.0, 0.7))
@@ -121,9 +125,15 @@ def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_pat
     assert other.shift.is_doubtful
     assert other.fits_worst[0] in shift_in_words(other)
     assert other.as_json()["only_prior_changed"]["p_value"] == other.shift.p_value
-    paragraphs = [text for section in page_of(other).sections for text in section.paragraphs]
-    assert shift_in_words(other) in paragraphs
+    assert shift_in_words(other) in page_text(other)
     assert fix(validation()).shift is None
+    known = fix(validation(), duller)
+    assert known.shift.is_doubtful
+    assert shift_in_words(known) in page_text(known)
+    assert not fix(validation(), new).shift.is_doubtful
+    assert fix(
+        validation(), saved(duller, tmp_path / "new.safetensors"), output=tmp_path
+    ).shift == (known.shift)
 
 
 def test_validation_samples_that_do_not_follow_the_target_are_no_unlabelled_ones():

@@ -124,7 +124,6 @@ def fix(
     near = features_of_both(features, validation_features, rows, source, plan, some)
     with fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, others, near)
-    shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
@@ -134,9 +133,17 @@ def fix(
     with staged(output, "fix", file_names.FIX_ALL, files) as folder:
         # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
-        is_new = apply is not None and rows.labels is not None and not is_same
+        is_other = apply is not None and not is_same
+        is_new = is_other and rows.labels is not None
         under = goal if fitted.estimate is None else None  # else they stand for themselves
-        scores, judgement = _applied(rows, move, folder, progress, is_new, under, labelled)
+        scores, before, judgement = _applied(
+            rows, move, folder, progress, is_new, under, labelled, is_other and others is None
+        )
+        # Whether p(x|y) stayed: of what says where to move, else of what is moved.
+        looked_at = before if others is None and is_other else others
+        shift = None
+        if looked_at is not None:
+            shift = check_only_prior_changed(looked_at, labelled, seed=seed)
         made = None
         if judgement is None or sets is not None:
             same, following = plan, others
@@ -160,6 +167,7 @@ def fix(
             _scores=scores,
             is_applied_to_validation=is_same,
             shift=shift,
+            is_shift_unchecked=shift is None and looked_at is not None,
             decider=decider and replace(decider, target=goal),
             sets=made,
         )
@@ -201,7 +209,7 @@ def fix_again(
     inputs = score_sources.paths_of(source, train, adjuster)
     with staged(output, "fix", file_names.FIX_ALL, inputs) as folder:
         has_labels = source.labels is not None
-        moved, judgement = _applied(source, move, folder, progress, has_labels, goal)
+        moved, _, judgement = _applied(source, move, folder, progress, has_labels, goal)
         result = FixResult(
             adjuster=stored,
             carried=carried,
@@ -240,20 +248,26 @@ def _applied(
     is_judged: bool,
     under: Prior | None,
     validation: Scores | None = None,
-) -> tuple[Scores | Path, Judgement | None]:
-    """The adjusted rows, and if they are to be judged before and after, counted on the way."""
+    is_kept: bool = False,
+) -> tuple[Scores | Path, Scores, Judgement | None]:
+    """The adjusted rows, and if they are to be judged before and after, counted on the way.
+
+    The second are rows before: those that are shown, else if they are to be kept a part of all.
+    """
     sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
     path = None if folder is None else folder / SCORES
     shown: Integers | None = np.zeros(0, np.int64)
     if is_judged:
         shown = score_sources.rows_to_fit_on(rows, move.seed, MOST_SHOWN)
+    elif is_kept:
+        shown = score_sources.rows_to_estimate_from(rows, move.seed, MOST_SHOWN)
     scores, before = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress, shown)
-    if sums is None:
-        return scores, None
     before = replace(before, carried=move.carried)
+    if sums is None:
+        return scores, before, None
     after = fix_rows.adjusted(before, move.step)
     samples = BeforeAfter(before, after, move.goal, validation, tau=move.tau, edges=move.edges)
-    return scores, Judgement(samples, sums)
+    return scores, before, Judgement(samples, sums)
 
 
 def _judged_by_fold(

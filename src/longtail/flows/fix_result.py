@@ -27,6 +27,7 @@ from longtail.posthoc import (
 )
 from longtail.posthoc import TauChoice as TauChoice
 from longtail.shift import PriorEstimate, ShiftCheck
+from longtail.shift.only_prior import MOST_CLASSES as MOST_CLASSES
 
 # What a comparison of before and after is of, in metrics.json.
 CROSS_FITTED: Final = "cross-fitted"
@@ -71,7 +72,8 @@ class FixResult(Result):
     command: str  # what made it
     _scores: Scores | Path
     is_applied_to_validation: bool = False  # whether the scores to adjust are those fitted on
-    shift: ShiftCheck | None = None  # whether unlabelled scores differ by their prior alone
+    shift: ShiftCheck | None = None  # whether new scores differ by their prior alone
+    is_shift_unchecked: bool = False  # as they have too many classes for that
     decider: Decider | None = None  # how the scores are decided, if costs were given
     sets: ConformalSets | None = None  # call it on the adjusted scores, if sets were asked for
 
@@ -137,12 +139,6 @@ class FixResult(Result):
     def sanity(self) -> Sanity | None:
         """Whether the scores are better than those of no model; None without labels."""
         return None if self.judgement is None else self.judgement.sanity
-
-    @property
-    def is_shift_unchecked(self) -> bool:
-        """Whether unlabelled scores have too many classes for the check of shifts."""
-        has_unlabelled = self.estimate is not None or "unlabelled" in self.asked
-        return has_unlabelled and self.shift is None
 
     @property
     def fits_worst(self) -> tuple[str, ...]:

@@ -219,9 +219,9 @@ def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) ->
     return replace(scores, labels=None, counts=None, split=None)
 
 
-def rows_to_estimate_from(source: Source, seed: int) -> Integers | None:
+def rows_to_estimate_from(source: Source, seed: int, numbers: int | None = None) -> Integers | None:
     """Positions of samples drawn at random from a huge set, or None for all of another."""
     size = source.num_rows if isinstance(source, ScoreTable) else len(source)
-    if size <= (most := MOST_NUMBERS // source.num_classes):
+    if size <= (most := (numbers or MOST_NUMBERS) // source.num_classes):
         return None
     return np.sort(np.random.default_rng(seed).choice(size, most, replace=False))

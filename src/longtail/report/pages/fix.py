@@ -3,14 +3,13 @@
 from longtail.core import Prior
 from longtail.core.arrays import as_numpy
 from longtail.flows.figure_curves import descending
-from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
+from longtail.flows.fix_result import CROSS_FITTED, MOST_CLASSES, FixResult, StepFacts
 from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.decisions import decision_sections
 from longtail.report.pages.first_screen import REMEDY, gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.shift.only_prior import MOST_CLASSES
 
 _AGAIN = (
     "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
@@ -79,16 +78,16 @@ def remedy_of(result: FixResult) -> str:
 
 
 def shift_in_words(result: FixResult) -> str:
-    """That more than the prior changed, where the unlabelled scores say so, or may have."""
+    """That more than the prior changed, where the new scores say so, or may have."""
     if result.is_shift_unchecked:
         return (
-            "Whether more than the prior changed in the unlabelled scores was not checked: too "
+            "Whether more than the prior changed in the new scores was not checked: too "
             f"many classes, more than {MOST_CLASSES}."
         )
     if result.shift is None or not result.shift.is_doubtful:
         return ""
     return (
-        "More than the prior seems to have changed in the unlabelled scores: the model is more, or "
+        "More than the prior seems to have changed in the new scores: the model is more, or "
         "less, sure of them than any mixture of the validation samples' classes would make it "
         f"(chance alone: {result.shift.p_value:.2g}). Then moving the prior is not exact. Fits "
         f"worst: what is predicted to be {', '.join(result.fits_worst)}."
