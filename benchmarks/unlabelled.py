@@ -31,10 +31,11 @@ from scipy import stats
 import longtail as lt
 from longtail.core.carried import matched_offsets
 from longtail.core.neighbours import nearest
+from longtail.flows.fit import best_of
 from longtail.flows.fit_methods import METHODS, Aim
 from longtail.flows.fit_problem import prepared
 from longtail.flows.fit_samples import Samples, linear_layer
-from longtail.flows.fit_unlabelled import Unlabelled, is_worth
+from longtail.flows.fit_unlabelled import Unlabelled
 from longtail.flows.reproduce.experiment import Fit
 from longtail.flows.reproduce.fit_sets import long_tailed_set
 
@@ -119,9 +120,15 @@ def run(job):
         )
         for method in WITH:
             measure(setting, method, with_them, {setting: tested})
-    plain = on["", max(WITHOUT, key=lambda method: held["", method])]
-    worth = {key: is_worth(plain, own, problem.labels, target) for key, own in on.items()}
-    return job, {key: len(others) for key, (others, _) in settings.items()}, held, right, worth
+
+    def chosen(setting):
+        """As `longtail fit` chooses, without unlabelled samples ("") or with these."""
+        keys = [("", m) for m in WITHOUT] + [(setting, m) for m in WITH if setting]
+        keys.sort(key=held.get, reverse=True)
+        return best_of({key[1]: on[key] for key in keys}, problem.labels, target)
+
+    picked = {setting: chosen(setting) for setting in ("", *settings)}
+    return job, {key: len(others) for key, (others, _) in settings.items()}, right, picked
 
 
 def design(split):
@@ -205,15 +212,11 @@ def shown(values, sign=""):
 def row(setting, runs):
     """Every method, and what held-out folds choose without unlabelled samples and with them."""
     without, chosen, picked = [], [], 0
-    for _, _, held, right, worth in runs:
-        folds = {m: held["", m] for m in WITHOUT} | {m: held[setting, m] for m in WITH}
-        plain, best = max(WITHOUT, key=folds.get), max(folds, key=folds.get)
-        if best in WITH and not worth[setting, best]:
-            best = plain
-        without.append(right[setting, plain])
-        chosen.append(right[setting, best])
-        picked += best in WITH
-    methods = [shown([each[3][setting, m] for each in runs]) for m in (*WITHOUT, *WITH)]
+    for _, _, right, kept in runs:
+        without.append(right[setting, kept[""]])
+        chosen.append(right[setting, kept[setting]])
+        picked += kept[setting] in WITH
+    methods = [shown([each[2][setting, m] for each in runs]) for m in (*WITHOUT, *WITH)]
     gains = np.subtract(chosen, without)
     (name, _), sizes = runs[0][:2]
     what = (

@@ -425,6 +425,15 @@ def test_too_few_samples_to_measure_on_are_counted_and_no_fold_is_spoken_of(tmp_
         (["--unlabelled", "new.npz", "--criterion", "nll"], "--criterion is not used"),
         (["--with", "adjuster.json", "--unlabelled", "new.npz"], "--unlabelled is not used"),
         (["--target", "estimate", "--apply", "new.npz", "--criterion", "nll"], "--target estimate"),
+        (["--features", "new.npz"], "--features is not used without --target estimate"),
+        (
+            ["--target", "estimate", "--apply", "new.npz", "--features", "new.npz"],
+            "--features goes with --validation-features; give both",
+        ),
+        (
+            ["--with", "adjuster.json", "--features", "new.npz"],
+            "--features is not used with --with",
+        ),
         (["--target", "source", "--tau", "0.5"], "--target source"),
         (["--tau", "0.5", "--criterion", "nll"], "--tau 0.5"),
         (["--apply-labels", "new.npz"], "--apply-labels is for --apply"),

@@ -175,3 +175,12 @@ def test_a_model_that_is_sure_of_every_sample_tells_nothing():
 def test_wrong_input_gives_one_clear_sentence(logits, options, sentence):
     with pytest.raises(ValueError, match=sentence):
         measure_carried(logits, **options)
+
+
+def test_names_that_are_not_those_of_the_classes_are_refused():
+    for names in ("abc", "abcde"):
+        with pytest.raises(ValueError, match=f"each of the 4 classes.*got {len(names)} names"):
+            measure_carried(LOGITS, classes=[*names], prior=PRIOR)
+    with pytest.raises(ValueError, match="got 3 names"):
+        measure_carried(LOGITS, np.arange(len(LOGITS)) % 4, [*"abc"])
+    assert measure_carried(LOGITS, classes=[*"abcd"], prior=PRIOR)

@@ -9,6 +9,7 @@ from longtail.core.carried import matched_offsets
 from longtail.core.neighbours import nearest
 from longtail.data import Features, pack_features, read_feature_rows
 from longtail.engine import fit_linear
+from longtail.flows.fit import best_of
 from longtail.flows.fit_samples import Samples, linear_layer
 from longtail.flows.fit_unlabelled import Unlabelled, is_worth, matched, self_trained
 from longtail.losses import CrossEntropy
@@ -172,3 +173,17 @@ def test_a_file_of_several_parts_gives_all_of_their_rows(tmp_path):
     pack_features(tmp_path / "all.safetensors", parts)
     rows = read_feature_rows(tmp_path / "all.safetensors")
     np.testing.assert_array_equal(rows, np.concatenate([TRAIN[0], TEST[0]]))
+
+
+def test_of_methods_with_unlabelled_samples_the_first_that_is_worth_it_is_kept():
+    labels, target = torch.arange(400) % 2, Prior.uniform(2)
+    places = np.arange(400)
+    plain = places % 10 < 6
+    surely = plain | (places % 40 == 9)
+    other = np.roll(plain, 3)  # right as often, on others
+    assert is_worth(plain, surely, labels, target)
+    assert not is_worth(plain, other, labels, target)
+    ranked = {"self_trained": other, "matched": surely, "adjusted": plain, "linear": ~plain}
+    assert best_of(ranked, labels, target) == "matched"
+    assert best_of({"matched": plain, "adjusted": plain}, labels, target) == "adjusted"
+    assert best_of({"matched": plain}, labels, target) == "matched"

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.data import open_score_table
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
@@ -16,10 +17,17 @@ from longtail.flows.fix_result import StepFacts
 from longtail.flows.fix_steps import Plan, cross_fit, fit_steps, fold_numbers
 from longtail.flows.judge import judge
 from longtail.metrics import nll
-from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
+from longtail.posthoc import (
+    LogitAdjustment,
+    MarginalMatching,
+    PCSoftmax,
+    Temperature,
+    load_adjusters,
+)
 from longtail.report import Footer, page_of, save, scores_page
 from longtail.report.names import ACCURACIES, GROUPS
-from longtail.report.pages.fix import in_words, measured_on, shift_in_words
+from longtail.report.pages.first_screen import warning
+from longtail.report.pages.fix import in_words, measured_on, remedy_of, shift_in_words
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -82,6 +90,16 @@ def test_unlabelled_samples_that_follow_the_target_say_what_is_carried():
     new = followers(8000, seed=9)
     right = [np.mean(each.adjuster(new).predict() == new.labels) for each in (plain, matched)]
     assert right[1] > right[0] + 0.01
+    found = matched.as_json()["measured_carried"]
+    calibrate = matched.adjuster.adjusters[0]
+    again = MarginalMatching.fit(calibrate(followers()), Prior.uniform(4))
+    np.testing.assert_allclose(found["prior"], again.measured.probs)
+    np.testing.assert_allclose([found["low"], found["high"]], again.interval)
+    assert (np.array(found["low"]) < found["prior"]).all()
+    assert (np.array(found["high"]) > found["prior"]).all()
+    assert "measured_carried" not in plain.as_json()
+    shown = [str(figure.svg) for part in page_of(matched).sections for figure in part.figures]
+    assert sum("by the unlabelled samples" in each for each in shown) == 1
     wrong = replace(followers(), labels=np.zeros(4000, int))
     np.testing.assert_array_equal(fix(off, unlabelled=wrong).scores.logits, matched.scores.logits)
 
@@ -91,6 +109,10 @@ def test_what_matching_gains_is_measured_on_folds_that_the_temperature_was_not_f
     assert result.measured == "cross-fitted"
     assert result.after["balanced_accuracy"].value > result.before["balanced_accuracy"].value
     assert page_of(result).sections
+
+
+def page_text(result):
+    return [text for section in page_of(result).sections for text in section.paragraphs]
 
 
 def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_path):
@@ -103,9 +125,49 @@ def test_unlabelled_scores_that_differ_by_more_than_their_prior_are_told(tmp_pat
     assert other.shift.is_doubtful
     assert other.fits_worst[0] in shift_in_words(other)
     assert other.as_json()["only_prior_changed"]["p_value"] == other.shift.p_value
-    paragraphs = [text for section in page_of(other).sections for text in section.paragraphs]
-    assert shift_in_words(other) in paragraphs
+    assert shift_in_words(other) in page_text(other)
     assert fix(validation()).shift is None
+    known = fix(validation(), duller)
+    assert known.shift.is_doubtful
+    assert shift_in_words(known) in page_text(known)
+    assert not fix(validation(), new).shift.is_doubtful
+    assert fix(
+        validation(), saved(duller, tmp_path / "new.safetensors"), output=tmp_path
+    ).shift == (known.shift)
+
+
+def test_validation_samples_that_do_not_follow_the_target_are_no_unlabelled_ones():
+    labelled = validation(400)
+    turned = Scores(labelled.logits[::-1].copy(), carried=PRIOR)
+    for same in (labelled, turned, replace(labelled, labels=None)):
+        with pytest.raises(ValueError, match="themselves, whose labels do not follow the target"):
+            fix(labelled, unlabelled=same)
+    follows = fix(labelled, target=PRIOR, unlabelled=labelled)
+    assert follows.steps[-1].name == "MarginalMatching"
+
+
+def test_where_unlabelled_samples_of_another_prior_do_harm_what_helps_is_to_leave_them_out():
+    labels = np.random.default_rng(3).choice(4, 4000, p=PRIOR.probs)
+    wrong = Scores(sample(labels, 4), carried=PRIOR)
+    goal = [0.05, 0.1, 0.25, 0.6]
+    result = fix(validation(), target=goal, unlabelled=wrong)
+    assert "leave --unlabelled out" in remedy_of(result)
+    lost = replace(result.sanity, has_lost=True)
+    said = warning(lost, remedy_of(result))
+    assert "do not follow the target" in said
+    assert "--tau" not in said
+    assert "--tau 1" in warning(lost, remedy_of(fix(validation(300))))
+
+
+def test_that_too_many_classes_are_not_checked_is_said(monkeypatch):
+    monkeypatch.setattr("longtail.shift.only_prior.MOST_CLASSES", 3)
+    for options in ({"unlabelled": followers()}, {"apply": followers(), "target": "estimate"}):
+        result = fix(validation(300), **options)
+        assert "not checked: too many classes" in shift_in_words(result)
+        assert result.as_json()["only_prior_changed"] == {"not_checked": "too many classes"}
+    plain = fix(validation(300))
+    assert shift_in_words(plain) == ""
+    assert "only_prior_changed" not in plain.as_json()
 
 
 def test_unlabelled_samples_may_follow_the_source():
@@ -119,7 +181,8 @@ def test_unlabelled_samples_may_follow_the_source():
     [
         ({"target": "estimate", "apply": validation(seed=1)}, "no others without labels"),
         ({"tau": 0.5}, r"leave out tau = 0.5"),
-        ({"target": [1, 1, 0, 1]}, "above zero"),
+        ({"criterion": "nll"}, "leave out criterion = 'nll'"),
+        ({"target": [1, 1, 0, 1]}, "above zero, and class 2 has none: give it a small one, or"),
         ({"unlabelled": followers().take([0])}, "two or more; got 1"),
         ({"unlabelled": Scores(np.ones((5, 3)) + np.eye(5, 3))}, "has 3 classes"),
         ({"unlabelled": followers().under([1, 1, 1, 1])}, "says that it carries"),
@@ -278,6 +341,37 @@ def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibr
             assert given == [1.0]
         elif target != "source" and tau is not None:
             assert given == [tau]
+
+
+def test_features_help_to_estimate_the_target_from_arrays_and_files(tmp_path):
+    new, labelled = validation(300, seed=1), validation(300)
+    rows = [as_numpy(each.logits)[:, :3] for each in (new, labelled)]
+    names = ("features", "validation_features")
+    for name, each in zip(names, rows, strict=True):
+        np.save(tmp_path / f"{name}.npy", each)
+    plain = fix(labelled, new, target="estimate")
+    near = fix(labelled, new, target="estimate", **dict(zip(names, rows, strict=True)))
+    paths = {name: tmp_path / f"{name}.npy" for name in names}
+    again = fix(labelled, new, target="estimate", **paths)
+    assert plain.estimate.neighbours is None
+    assert near.estimate.neighbours is not None
+    assert again.estimate.prior == near.estimate.prior
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": "uniform"}, "this one is known: leave them out"),
+        ({"features": None}, "give the features of both"),
+        ({"validation_features": None}, "give the features of both"),
+        ({"features": np.ones((299, 2))}, "features of 299 samples, but .* scores of 300"),
+    ],
+)
+def test_features_that_cannot_be_used_are_refused(options, sentence):
+    rows = np.ones((300, 2))
+    given = {"target": "estimate", "features": rows, "validation_features": rows} | options
+    with pytest.raises(ValueError, match=sentence):
+        fix(validation(300), validation(300, seed=1), **given)
 
 
 def test_seed_and_calibration_reach_the_estimate():

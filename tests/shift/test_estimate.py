@@ -127,10 +127,11 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(gaussian_scores, me
     for seed in range(40):
         known = {}
         if method != "em":
-            known["validation"] = gaussian_scores(COUNTS, 1000, seed=100 + seed)
-        estimate = estimate_prior(
-            gaussian_scores(truth, 300, seed), method, **known, calibrate=False, seed=seed
-        )
+            known = {
+                "validation": gaussian_scores(COUNTS, 1000, seed=100 + seed),
+                "calibrate": False,
+            }
+        estimate = estimate_prior(gaussian_scores(truth, 300, seed), method, **known, seed=seed)
         inside.append((estimate.low <= truth) & (truth <= estimate.high))
     assert 0.87 <= np.mean(inside) <= 0.995
 
@@ -245,6 +246,18 @@ KNOWN = Scores(LOGITS, labels=[0, 1, 2, 0] * 20, carried=COUNTS, split="validati
             "3 numbers a sample but validation_features 2",
         ),
         (lambda: estimate_prior(Scores(LOGITS[:0], carried=COUNTS)), "at least one sample"),
+        (lambda: estimate_prior(GOOD, soft=True), 'soft=True is of a confusion matrix, and "em"'),
+        (lambda: estimate_prior(GOOD, validation=KNOWN, soft=True), "soft=True is of a confusion"),
+        (lambda: estimate_prior(GOOD, shrink=False), "shrink=False is for .* validation scores"),
+        (
+            lambda: estimate_prior(GOOD, "bbse", KNOWN, shrink=False),
+            "shrink=False is for method=.em.",
+        ),
+        (
+            lambda: estimate_prior(GOOD, "rlls", KNOWN, shrink=False),
+            "shrink=False is for method=.em.",
+        ),
+        (lambda: estimate_prior(GOOD, calibrate=False), "calibrate=False is for validation scores"),
         (
             lambda: estimate_prior(GOOD, validation=replace(KNOWN, split="test")),
             r"not be fitted.*split='test'",

@@ -1,12 +1,14 @@
 """Whether only the prior changed: no alarm for changes of the prior, one for others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from longtail import Prior, Scores
+from longtail import Prior, Scores, UnknownPriorError
 from longtail.posthoc.validation import check_validation
 from longtail.shift import check_only_prior_changed
-from longtail.shift.only_prior import _cells, _misfit
+from longtail.shift.only_prior import MOST_CLASSES, _cells, _drawn_mixtures, _misfit
 
 C = 6
 TAIL = np.array([400, 200, 100, 50, 25, 12])
@@ -56,6 +58,31 @@ def test_labels_of_the_new_samples_are_not_looked_at():
     assert check_only_prior_changed(new, validation) == check_only_prior_changed(bare, validation)
 
 
+@pytest.mark.parametrize("prior", [[1, 2, 3, 4, 5, 6], [50, 20, 10, 5, 2, 1]])
+def test_it_makes_no_difference_which_prior_the_scores_were_moved_to_before(prior):
+    validation, new = scores_of(0, [150] * C), scores_of(1, TAIL)
+    plain = check_only_prior_changed(new, validation)
+    assert not plain.is_doubtful
+    assert check_only_prior_changed(new.under(prior), validation) == plain
+    assert not check_only_prior_changed(new, validation.under(prior)).is_doubtful
+
+
+def test_scores_of_an_unknown_prior_are_refused():
+    validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
+    with pytest.raises(UnknownPriorError, match="the scores carry no known prior"):
+        check_only_prior_changed(replace(new, carried=None), validation)
+    with pytest.raises(UnknownPriorError, match="the validation scores carry no known prior"):
+        check_only_prior_changed(new, replace(validation, carried=None))
+
+
+def test_classes_by_other_names_are_refused():
+    validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
+    named, turned = replace(validation, classes=[*"abcdef"]), replace(new, classes=[*"fedcba"])
+    check_only_prior_changed(new, named)
+    with pytest.raises(ValueError, match="other names, or are in another order"):
+        check_only_prior_changed(turned, named)
+
+
 def test_counts_and_misfit_are_what_loops_give():
     validation, new = scores_of(0, [20] * C), scores_of(1, TAIL)
     counted, old, said = _cells(new, check_validation(validation, "this"))
@@ -68,7 +95,9 @@ def test_counts_and_misfit_are_what_loops_give():
     assert old.sum(axis=0).tolist() == [20] * C
     np.testing.assert_allclose(said.sum(axis=0), 1.0)
     classes, counts = (old + said) / 21, old.sum(axis=0)
-    total, q = _misfit(counted, classes, counts)
+    several = np.stack([counted, counted[::-1]], axis=1)
+    (total, other), (q, _) = (each.T for each in _misfit(several, classes, counts))
+    assert other != total
     naive = 0.0
     for bin in range(5):
         of_bin = [sum(classes[5 * k + bin, y] for k in range(C)) for y in range(C)]
@@ -81,6 +110,17 @@ def test_counts_and_misfit_are_what_loops_give():
     np.testing.assert_allclose(q.sum(), 1.0)
 
 
+def test_mixtures_are_drawn_as_from_a_dirichlet_distribution_a_cell_at_a_time():
+    random, q = np.random.default_rng(0), np.array([0.7, 0.3])
+    open_counts = np.full((10, 2), 0.005)
+    open_counts[:3], open_counts[5] = [[20, 3], [4, 5], [0.5, 9]], [0.02, 0.1]
+    drawn = _drawn_mixtures(random, open_counts, q, 20_000)
+    plain = np.sum([q[k] * random.dirichlet(open_counts[:, k], 20_000) for k in range(2)], axis=0)
+    np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+    np.testing.assert_allclose(drawn.mean(axis=1), plain.mean(axis=0), atol=0.002)
+    np.testing.assert_allclose(np.cov(drawn)[:6, :6], np.cov(plain.T)[:6, :6], atol=2e-4)
+
+
 def test_a_class_without_validation_samples_is_no_alarm_by_itself():
     validation = scores_of(0, [100, 100, 100, 100, 100, 0])
     check = check_only_prior_changed(scores_of(1, [100, 100, 100, 100, 100, 5]), validation)
@@ -89,9 +129,10 @@ def test_a_class_without_validation_samples_is_no_alarm_by_itself():
 
 def test_too_many_classes_and_wrong_scores():
     validation = scores_of(0, [20] * C)
-    many = Scores(np.eye(2, 700) - 1.0, labels=[0, 1], carried=Prior.uniform(700))
+    size = MOST_CLASSES + 1
+    many = Scores(np.eye(2, size) - 1.0, labels=[0, 1], carried=Prior.uniform(size))
     assert check_only_prior_changed(many, many) is None
-    with pytest.raises(ValueError, match=r"6 classes.*of 700"):
+    with pytest.raises(ValueError, match=rf"6 classes.*of {size}"):
         check_only_prior_changed(many, validation)
     with pytest.raises(ValueError, match="0 of 6"):
         check_only_prior_changed(validation.take(np.arange(0)), validation)

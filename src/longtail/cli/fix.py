@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     help="Other scores of the same model, of samples that follow the target: what the logits carry "
     "is measured on them. Labels in it are not looked at; it may be the file of --apply.",
 )
+@options.input_file(
+    "--features",
+    help="The features of --apply, for --target estimate: what the model says of a sample is "
+    "smoothed over its neighbours.",
+)
+@options.input_file("--validation-features", help="The features of SCORES, for --features.")
 @score_options
 @options.input_file("--apply-labels", help="The labels of --apply, for the comparison.")
 @options.word_or_file(
@@ -94,6 +100,8 @@ def fix(
     to_apply: Path | None,
     adjuster: Path | None,
     unlabelled: Path | None,
+    features: Path | None,
+    validation_features: Path | None,
     reader: ScoreOptions,
     apply_labels: Path | None,
     target: str | Path,
@@ -137,6 +145,8 @@ def fix(
                 counts,
                 read_target(target, table),
                 unlabelled=followers,
+                features=features,
+                validation_features=validation_features,
                 output=output,
                 page=save,
                 carried=reader.read_carried(table),
@@ -208,9 +218,10 @@ def _check_used(
         )
     context = click.get_current_context()
     fitted = ("criterion", "calibrate", "seed", "unlabelled", "sets", "sets_mode")
+    others = ("carried", "apply_labels", "costs", "abstain", "features", "validation_features")
     named = {
         name
-        for name in ("target", "tau", *fitted, "carried", "apply_labels", "costs", "abstain")
+        for name in ("target", "tau", *fitted, *others)
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     unused, where = set[str](), ""
@@ -225,11 +236,16 @@ def _check_used(
         where = "with --unlabelled, which says how far to move"
     elif tau is not None:
         unused, where = named & {"criterion"}, f"with --tau {tau:g}, where there is no τ to choose"
+    of_features = named & {"features", "validation_features"}
+    if of_features and target != "estimate" and not again:
+        unused, where = of_features, "without --target estimate"
     for name in sorted(unused):
         raise click.UsageError(f"--{name.replace('_', '-')} is not used {where}; leave it out")
-    for name, other in (("abstain", "costs"), ("sets_mode", "sets")):
+    pairs = (("features", "validation_features"), ("validation_features", "features"))
+    for name, other in (("abstain", "costs"), ("sets_mode", "sets"), *pairs):
         if name in named and other not in named:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with --{other}; give both")
+            given, missing = (each.replace("_", "-") for each in (name, other))
+            raise click.UsageError(f"--{given} goes with --{missing}; give both")
     if "apply_labels" in named and to_apply is None:
         raise click.UsageError("--apply-labels is for --apply; give both, or neither")
 
@@ -250,10 +266,10 @@ def _show(result: FixResult) -> None:
     from longtail.report.pages.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
-    if judgement is not None and (doubt := warning(judgement.sanity)):
+    if judgement is not None and (doubt := warning(judgement.sanity, text.remedy_of(result))):
         shown.print(f"{doubt}\n", style="bold")
     if doubt := text.shift_in_words(result):
-        shown.print(f"{doubt}\n", style="bold")
+        shown.print(f"{doubt}\n", style="bold" if result.shift else None)
     for step in text.steps_in_words(result):
         shown.print(f"• {step}")
     if judgement is not None:

@@ -74,6 +74,11 @@ def measure_carried(
         )
     array = as_array(logits)
     check_rows(array, "logits")
+    if classes is not None and len(classes) != array.shape[1]:
+        raise ValueError(
+            f"classes must name each of the {array.shape[1]} classes of the logits once, in the "
+            f"order of their columns, got {len(classes)} names"
+        )
     check_not_probs(array)
     rows = as_numpy(array)
     if prior is not None:

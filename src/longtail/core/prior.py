@@ -186,7 +186,14 @@ _constant_uniform = constant_when_traced(Prior.uniform)
 
 def full_prior(prior: PriorLike, role: str) -> Prior:
     """A prior in which every class can occur, or a ValueError that names its role."""
-    full = Prior.of(prior)
+    is_known = role == "known"  # that samples follow it: there is nothing to smooth
+    full = Prior.of(prior, zeros="keep" if is_known else "error")
+    if full.has_zeros and is_known:
+        raise ValueError(
+            "the known prior must give every class a probability above zero, "
+            f"classes {_zero_classes(full.probs)} have none, and samples without them do not say "
+            "what logits carry for them; give those a small probability, or leave those classes out"
+        )
     if full.has_zeros:
         raise ValueError(
             f"the {role} prior must give every class a probability above zero, "

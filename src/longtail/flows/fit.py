@@ -6,7 +6,7 @@ samples → weight decay → every method → the best → scores and model
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -26,7 +26,7 @@ from longtail.flows.fit_methods import METHODS, UNLABELLED, Aim
 from longtail.flows.fit_problem import Problem, prepared
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, Labelled
-from longtail.flows.fit_unlabelled import is_worth, unlabelled_features
+from longtail.flows.fit_unlabelled import Right, is_worth, unlabelled_features
 from longtail.flows.results import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
@@ -157,6 +157,19 @@ def _fit_method(name: str, problem: Problem, edges: GroupEdges) -> _Fitted | Met
     return _Fitted(name, seconds, head, tau, validation, tested)
 
 
+def best_of(right: Mapping[str, Right], labels: Tensor, target: Prior) -> str:
+    """Which method is kept, by the samples each is right on, the most accurate first.
+
+    One that learns from unlabelled samples is kept only if it is worth it.
+    """
+    plain = next((name for name in right if name not in UNLABELLED), next(iter(right)))
+    return next(
+        name
+        for name, own in right.items()
+        if name == plain or is_worth(right[plain], own, labels, target)
+    )
+
+
 def _ranked(
     rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: Problem
 ) -> tuple[list[_Fitted], tuple[MethodScores, ...]]:
@@ -172,15 +185,10 @@ def _ranked(
         return value if criterion == "nll" else -value
 
     ranked, labels, target = sorted(fitted, key=rank), problem.labels, problem.aim.target
-    plain = next((each for each in ranked if each.name not in UNLABELLED), ranked[0])
     if criterion != "nll":
-        right = plain.validation.right
-        best = next(
-            each
-            for each in ranked
-            if each is plain or is_worth(right, each.validation.right, labels, target)
-        )
-        ranked = [best, *(each for each in ranked if each is not best)]
+        right = {each.name: each.validation.right for each in ranked}
+        chosen = best_of(right, labels, target)
+        ranked.sort(key=lambda each: each.name != chosen)
     linear = fitted[0] if fitted[0].name == "linear" else None
 
     def gain(before: _Fitted | None, after: _Fitted) -> Interval:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -12,14 +11,19 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
-from longtail.core.arrays import as_numpy
 from longtail.core.costs import CostsLike
-from longtail.core.minimise import UnsettledError
 from longtail.core.threads import one_blas_thread
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.decisions import Decider, fit_sets
 from longtail.flows.file_names import SCORES
-from longtail.flows.fix_inputs import prior_of_both, unlabelled_scores
+from longtail.flows.fix_folds import ByFold, cross_fitted, fitting_to
+from longtail.flows.fix_inputs import (
+    FeatureFile,
+    asked_of,
+    features_of_both,
+    prior_of_both,
+    unlabelled_scores,
+)
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
 from longtail.flows.judge import Judgement
@@ -41,6 +45,8 @@ def fix(
     target: PriorLike | fix_steps.TargetWord = "uniform",
     *,
     unlabelled: SourceLike | None = None,
+    features: FeatureFile | None = None,
+    validation_features: FeatureFile | None = None,
     output: str | os.PathLike[str] | None = None,
     page: _Page = lambda result, folder: None,
     carried: PriorLike | score_sources.CarriedWord | None = None,
@@ -71,6 +77,9 @@ def fix(
             prior of `apply`.
         unlabelled: Scores of samples that follow the target, maybe those of `apply`: what is
             carried is measured on them, without labels (`posthoc.MarginalMatching`); with no τ.
+        features: Of the samples of `apply`, a row each, or a file of them: neighbours help to
+            estimate the target.
+        validation_features: Of the validation samples, from the same network.
         output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
             there; what another command wrote there is refused. Rows of files are adjusted a block
             at a time then, and never in memory all at once.
@@ -111,27 +120,36 @@ def fix(
     labelled = score_sources.scores_in_memory(source, prior, counts, some)
     # Fit: calibration, target and move, on the validation scores.
     followers = None if unlabelled is None else score_sources.as_source(unlabelled)
-    others = unlabelled_scores(followers, None if apply is None else rows, source, plan, prior)
-    with _fitting_to(source):
-        fitted = fix_steps.fit_steps(labelled, plan, others)
-    shift = None if others is None else check_only_prior_changed(others, labelled, seed=seed)
+    others = unlabelled_scores(followers, None if apply is None else rows, source, plan, labelled)
+    near = features_of_both(features, validation_features, rows, source, plan, some)
+    with fitting_to(source):
+        fitted = fix_steps.fit_steps(labelled, plan, others, near)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
     step = chain_affine(fitted.steps, prior, source.num_classes)
     move = _Move(step, prior, goal, tau_of(fitted.steps, goal), counts, edges, seed)
-    files = score_sources.paths_of(source, rows, train, followers)
+    inputs = (source, rows, train, followers, features, validation_features)
+    files = score_sources.paths_of(*inputs)
     with staged(output, "fix", file_names.FIX_ALL, files) as folder:
         # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
-        is_new = apply is not None and rows.labels is not None and not is_same
+        is_other = apply is not None and not is_same
+        is_new = is_other and rows.labels is not None
         under = goal if fitted.estimate is None else None  # else they stand for themselves
-        scores, judgement = _applied(rows, move, folder, progress, is_new, under, labelled)
+        scores, before, judgement = _applied(
+            rows, move, folder, progress, is_new, under, labelled, is_other and others is None
+        )
+        # Whether p(x|y) stayed: of what says where to move, else of what is moved.
+        looked_at = before if others is None and is_other else others
+        shift = None
+        if looked_at is not None:
+            shift = check_only_prior_changed(looked_at, labelled, seed=seed)
         made = None
         if judgement is None or sets is not None:
             same, following = plan, others
             if fitted.estimate is not None:
                 same, following = replace(plan, target=goal, tau=1.0), None
-            by_fold = _cross_fitted(source, labelled, some, same, following)
+            by_fold = cross_fitted(source, labelled, some, same, following)
             judgement = judgement or _judged_by_fold(source, labelled, some, by_fold, move)
             made = None if sets is None else fit_sets(by_fold.after, sets, sets_mode, goal)
         result = FixResult(
@@ -142,13 +160,14 @@ def fix(
             judgement=judgement,
             measured=APPLIED if is_new else CROSS_FITTED,
             measured_on=name_of(rows if is_new else source),
-            asked=plan.as_json() | ({"unlabelled": name_of(followers)} if followers else {}),
+            asked=asked_of(plan, followers, features),
             classes=source.classes,
             counts=counts,
             command=command,
             _scores=scores,
             is_applied_to_validation=is_same,
             shift=shift,
+            is_shift_unchecked=shift is None and looked_at is not None,
             decider=decider and replace(decider, target=goal),
             sets=made,
         )
@@ -190,7 +209,7 @@ def fix_again(
     inputs = score_sources.paths_of(source, train, adjuster)
     with staged(output, "fix", file_names.FIX_ALL, inputs) as folder:
         has_labels = source.labels is not None
-        moved, judgement = _applied(source, move, folder, progress, has_labels, goal)
+        moved, _, judgement = _applied(source, move, folder, progress, has_labels, goal)
         result = FixResult(
             adjuster=stored,
             carried=carried,
@@ -229,51 +248,35 @@ def _applied(
     is_judged: bool,
     under: Prior | None,
     validation: Scores | None = None,
-) -> tuple[Scores | Path, Judgement | None]:
-    """The adjusted rows, and if they are to be judged before and after, counted on the way."""
+    is_kept: bool = False,
+) -> tuple[Scores | Path, Scores, Judgement | None]:
+    """The adjusted rows, and if they are to be judged before and after, counted on the way.
+
+    The second are rows before: those that are shown, else if they are to be kept a part of all.
+    """
     sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
     path = None if folder is None else folder / SCORES
     shown: Integers | None = np.zeros(0, np.int64)
     if is_judged:
         shown = score_sources.rows_to_fit_on(rows, move.seed, MOST_SHOWN)
+    elif is_kept:
+        shown = score_sources.rows_to_estimate_from(rows, move.seed, MOST_SHOWN)
     scores, before = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress, shown)
-    if sums is None:
-        return scores, None
     before = replace(before, carried=move.carried)
+    if sums is None:
+        return scores, before, None
     after = fix_rows.adjusted(before, move.step)
     samples = BeforeAfter(before, after, move.goal, validation, tau=move.tau, edges=move.edges)
-    return scores, Judgement(samples, sums)
-
-
-class _ByFold(NamedTuple):
-    """The samples that were fitted on, each fifth adjusted by a fit on the others."""
-
-    folds: Integers  # of all samples
-    steps: list[Affine]
-    after: Scores
-
-
-def _cross_fitted(
-    source: Source,
-    labelled: Scores,
-    some: Integers | None,
-    plan: Plan,
-    unlabelled: Scores | None,
-) -> _ByFold:
-    folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
-    own = folds if some is None else folds[some]
-    with _fitting_to(source):
-        steps = fix_steps.cross_fit(labelled, own, plan, unlabelled)
-        return _ByFold(folds, steps, fix_rows.adjusted_by_fold(labelled, steps, own))
+    return scores, before, Judgement(samples, sums)
 
 
 def _judged_by_fold(
-    source: Source, labelled: Scores, some: Integers | None, by_fold: _ByFold, move: _Move
+    source: Source, labelled: Scores, some: Integers | None, by_fold: ByFold, move: _Move
 ) -> Judgement:
     """With sums of all samples."""
     folds, steps, after = by_fold
     goal, edges, whole = move.goal, move.edges, labelled if some is None else source
-    with _fitting_to(source):
+    with fitting_to(source):
         sums = fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
     samples = BeforeAfter(labelled, after, goal, tau=move.tau, is_cross_fitted=True, edges=edges)
     return Judgement(samples, sums)
@@ -289,11 +292,3 @@ def _written(
     page(result, folder)
     in_memory = not isinstance(result._scores, Path)
     return result if in_memory else replace(result, _scores=Path(output) / SCORES)
-
-
-@contextmanager
-def _fitting_to(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except UnsettledError as error:
-        raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error

@@ -18,9 +18,16 @@ from longtail.flows.judge import Judgement
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import Integers
 from longtail.metrics import Interval, Sanity
-from longtail.posthoc import AffineAdjuster, ConformalSets, StoredAdjusters, save_adjusters
+from longtail.posthoc import (
+    AffineAdjuster,
+    ConformalSets,
+    MarginalMatching,
+    StoredAdjusters,
+    save_adjusters,
+)
 from longtail.posthoc import TauChoice as TauChoice
 from longtail.shift import PriorEstimate, ShiftCheck
+from longtail.shift.only_prior import MOST_CLASSES as MOST_CLASSES
 
 # What a comparison of before and after is of, in metrics.json.
 CROSS_FITTED: Final = "cross-fitted"
@@ -65,7 +72,8 @@ class FixResult(Result):
     command: str  # what made it
     _scores: Scores | Path
     is_applied_to_validation: bool = False  # whether the scores to adjust are those fitted on
-    shift: ShiftCheck | None = None  # whether unlabelled scores differ by their prior alone
+    shift: ShiftCheck | None = None  # whether new scores differ by their prior alone
+    is_shift_unchecked: bool = False  # as they have too many classes for that
     decider: Decider | None = None  # how the scores are decided, if costs were given
     sets: ConformalSets | None = None  # call it on the adjusted scores, if sets were asked for
 
@@ -91,6 +99,12 @@ class FixResult(Result):
     def choice(self) -> TauChoice | None:
         """How τ was chosen, if it was."""
         return next((step.choice for step in self.steps if step.choice), None)
+
+    @property
+    def matching(self) -> MarginalMatching | None:
+        """The move by what unlabelled samples say is carried, if there is one."""
+        steps = self.adjuster.adjusters
+        return next((step for step in steps if isinstance(step, MarginalMatching)), None)
 
     @property
     def decisions(self) -> Indices | None:
@@ -148,9 +162,18 @@ class FixResult(Result):
         if self.estimate is not None:
             ends = {"low": self.estimate.low, "high": self.estimate.high}
             values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
+        if self.matching is not None:
+            low, high = self.matching.interval or (None, None)
+            values["measured_carried"] = {
+                "prior": _probs(self.matching.measured),
+                "low": None if low is None else low.tolist(),
+                "high": None if high is None else high.tolist(),
+            }
         if self.shift is not None:
             worst = [self.classes[k] if self.classes else k for k in self.shift.worst]
             values["only_prior_changed"] = {"p_value": self.shift.p_value, "fits_worst": worst}
+        if self.is_shift_unchecked:
+            values["only_prior_changed"] = {"not_checked": "too many classes"}
         if self.cost_facts is not None:
             values["costs"] = self.cost_facts.as_json()
         if self.set_facts is not None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from longtail import posthoc
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import Numbers, as_numpy
 from longtail.data import stratified_folds
 from longtail.flows.fix_rows import in_range
 from longtail.flows.samples import Integers
@@ -114,17 +114,29 @@ class FittedSteps:
         return scores
 
 
+class Features(NamedTuple):
+    """Of unlabelled and of validation samples, a row each."""
+
+    unlabelled: Numbers
+    validation: Numbers
+
+
 def target_json(target: Prior) -> Literal["uniform"] | list[float]:
     """A target as files of results hold it: by its word, or one probability a class."""
     uniform = target.is_close(Prior.uniform(target.num_classes))
     return "uniform" if uniform else target.probs.tolist()
 
 
-def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
+def fit_steps(
+    validation: Scores,
+    plan: Plan,
+    unlabelled: Scores | None = None,
+    features: Features | None = None,
+) -> FittedSteps:
     """Fit on labelled scores that say what they carry.
 
     Unlabelled ones are what an estimated target is estimated from; of any other they are samples
-    that follow it, and say what the scores really carry.
+    that follow it, and say what the scores really carry. Features are of both.
     """
     assert validation.carried is not None
     calibrator = _CALIBRATORS.get(plan.resolved().calibration)
@@ -140,7 +152,12 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
         assert unlabelled is not None
         calibrate = plan.calibration != "none"
         estimate = estimate_prior(
-            unlabelled, validation=validation, calibrate=calibrate, seed=plan.seed
+            unlabelled,
+            validation=validation,
+            features=None if features is None else features.unlabelled,
+            validation_features=None if features is None else features.validation,
+            calibrate=calibrate,
+            seed=plan.seed,
         )
         return FittedSteps(
             (*calibrators, posthoc.PCSoftmax(estimate.prior)), estimate.prior, estimate

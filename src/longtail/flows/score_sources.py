@@ -219,9 +219,13 @@ def scores_in_memory(
 
 def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
     """The scores without their labels; of a huge set a part, drawn at random."""
-    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
-    rows = None
-    if size > (most := MOST_NUMBERS // source.num_classes):
-        rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
-    scores = scores_in_memory(source, carried, rows=rows)
+    scores = scores_in_memory(source, carried, rows=rows_to_estimate_from(source, seed))
     return replace(scores, labels=None, counts=None, split=None)
+
+
+def rows_to_estimate_from(source: Source, seed: int, numbers: int | None = None) -> Integers | None:
+    """Positions of samples drawn at random from a huge set, or None for all of another."""
+    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
+    if size <= (most := (numbers or MOST_NUMBERS) // source.num_classes):
+        return None
+    return np.sort(np.random.default_rng(seed).choice(size, most, replace=False))

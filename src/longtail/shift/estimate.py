@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.neighbours import nearest
-from longtail.core.numbers import check_choice, check_number
-from longtail.core.score_checks import check_softmax
 from longtail.core.threads import one_blas_thread
 from longtail.posthoc import Calibrator
 from longtail.posthoc.validation import effective_samples
 from longtail.shift import em
+from longtail.shift.asked import Method, check_asked, check_used, checked_features
 from longtail.shift.confusion import by_confusion
 from longtail.shift.neighbours import best_share
 from longtail.shift.posterior import posteriors, trend_along
@@ -24,7 +23,6 @@ from longtail.shift.prepared import Prepared, prepare, under_uniform
 from longtail.shift.simulated import reliance, simulated_shifts
 from longtail.stats import NORMAL
 
-Method: TypeAlias = Literal["em", "bbse", "rlls"]
 _RESAMPLES = 50
 
 
@@ -84,9 +82,11 @@ def estimate_prior(
             their labels follow yet another.
         features: Of the samples, one row each: what is said of a sample is smoothed over its
             nearest neighbours (`core.neighbours`), as far as that helps on simulated shifts. For
-            "em" with validation scores.
+            "em" with validation scores. What a sample counts, and how wide intervals are, was still
+            tried out on scores that are not smoothed.
         validation_features: Of the validation samples, from the same network.
-        calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
+        calibrate: Fit a bias-corrected temperature on the validation scores, if there are any, and
+            apply it to both.
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
         pseudo_count: How many samples to add for each class, 1 if not given: the Dirichlet prior
@@ -104,11 +104,12 @@ def estimate_prior(
     ([0.17, 0.71], [0.30, 0.84])
     """
     learned = method == "em" and validation is not None and shrink
-    _check(scores, method, validation, pseudo_count, learned)
+    check_asked(scores, method, validation, pseudo_count, learned)
+    check_used(method, validation is not None, calibrate, shrink, soft)
     checked = None if validation is None else prepare(validation, scores.num_classes, calibrate)
     if learned:
         assert checked is not None
-        rows = _features(scores, validation, features, validation_features)
+        rows = checked_features(scores, validation, features, validation_features)
         return estimate_prepared(scores, checked, rows, intervals, seed)
     if features is not None or validation_features is not None:
         raise ValueError(
@@ -134,7 +135,11 @@ def estimate_prepared(
     intervals: bool = True,
     seed: int = 0,
 ) -> PriorEstimate:
-    """A posteriori, near a trend; `features` are of the samples and of the validation samples."""
+    """A posteriori, near a trend; `features` are of the samples and of the validation samples.
+
+    What the estimate relies on is found on the validation scores as they are: not smoothed, also
+    where those of the samples are.
+    """
     held_out, random, samples = validation.held_out, Draws(seed), under_uniform(scores)
     if validation.calibration is not None:
         samples = validation.calibration(samples)
@@ -197,75 +202,6 @@ def _told(
         *learned,
         worth,
     )
-
-
-def _check(
-    scores: Scores,
-    method: str,
-    validation: Scores | None,
-    pseudo_count: float | None,
-    learned: bool,
-) -> None:
-    check_softmax(scores, "estimate_prior")
-    for given, name in ((scores, "scores"), (validation, "validation")):
-        if given is not None and not isinstance(given, Scores):
-            raise ValueError(
-                f"{name} must be Scores, which say what they carry, got {type(given).__name__}: "
-                "write Scores(logits, labels, carried=...)"
-            )
-    if validation is not None and None is not scores.classes != validation.classes is not None:
-        raise ValueError(
-            "the classes of the scores and of the validation scores have other names, or are in "
-            "another order; give scores of the same model"
-        )
-    if not len(scores):
-        raise ValueError("estimate_prior needs at least one sample, got none")
-    check_choice(method, Method, "method")
-    if method != "em" and validation is None:
-        raise ValueError(
-            f'method="{method}" compares predictions with those for labelled samples: give '
-            'validation scores, for example cross-fitted ones of the training set, or use "em"'
-        )
-    if pseudo_count is not None:
-        check_number(pseudo_count, "pseudo_count", least=0)
-        if learned:
-            raise ValueError(
-                "with validation scores the strength of the trend is learned: leave pseudo_count "
-                "out, or give shrink=False for plain EM"
-            )
-
-
-def _features(
-    scores: Scores,
-    validation: Scores | None,
-    features: ArrayLike | None,
-    validation_features: ArrayLike | None,
-) -> tuple[Numbers, Numbers] | None:
-    """Of both, checked, or None if there are none."""
-    if features is None and validation_features is None:
-        return None
-    assert validation is not None
-    if features is None or validation_features is None:
-        raise ValueError(
-            "how much neighbours tell is found out on the validation samples: give both features "
-            "and validation_features, or neither"
-        )
-    rows, checked = (as_numpy(as_array(each)) for each in (features, validation_features))
-    for given, samples, name in (
-        (rows, scores, "features"),
-        (checked, validation, "validation_features"),
-    ):
-        if given.ndim != 2 or len(given) != len(samples) or not np.isfinite(given).all():
-            raise ValueError(
-                f"{name} must be finite numbers of shape ({len(samples)}, D), one row a sample, "
-                f"got shape {given.shape}"
-            )
-    if rows.shape[1] != checked.shape[1]:
-        raise ValueError(
-            f"features have {rows.shape[1]} numbers a sample but validation_features "
-            f"{checked.shape[1]}; both must be of the same network"
-        )
-    return rows, checked
 
 
 def _log_counts(scores: Scores, validation: Prepared) -> Floats:

@@ -11,6 +11,9 @@ is how sure the model is: over the bins,
 beside the same of counts that are drawn from F* q, with F* drawn from what the validation samples
 leave open, a Dirichlet distribution around F. A change after which the model is as
 sure as it should be for some prior is not seen.
+
+Most cells of F are all but empty, and are drawn as one: a part of a Dirichlet distribution has the
+sum of their parameters.
 """
 
 from __future__ import annotations
@@ -19,16 +22,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtail.core import Scores
+from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.numbers import check_whole
 from longtail.core.retarget import prior_offset
 from longtail.core.softmax import softmax
 from longtail.posthoc.validation import Validation, check_validation
+from longtail.shift.prepared import check_same_names
 
 _BINS, _STEPS = 5, 100
 _LEVEL = 0.01
-_MOST = 2**21  # numbers of F: beyond 640 classes it would take minutes
+MOST_CLASSES = 640  # beyond which it would take minutes
+_EMPTY = 0.01  # how many samples an all but empty cell has at most
 
 
 class ShiftCheck(NamedTuple):
@@ -48,17 +53,17 @@ def check_only_prior_changed(
 ) -> ShiftCheck | None:
     """Whether scores differ from labelled ones of the same model by their prior alone.
 
-    Both must carry the same prior; the labels of the scores are not looked at. None for so many
-    classes that it would take minutes.
+    Both must say what they carry, and may carry different priors; the labels of the scores are not
+    looked at. None for more than 640 classes, of which it would take minutes.
 
     >>> random = np.random.default_rng(0)
     >>> labels = random.integers(0, 3, size=2000)
     >>> logits = 2 * (random.normal(size=(2000, 3)) + np.eye(3)[labels])
     >>> validation = Scores(logits[:1000], labels[:1000], carried=[1, 1, 1])
     >>> new = logits[1000:][labels[1000:] < 2]
-    >>> check_only_prior_changed(Scores(new), validation).is_doubtful
+    >>> check_only_prior_changed(Scores(new, carried=[1, 1, 1]), validation).is_doubtful
     False
-    >>> check_only_prior_changed(Scores(2 * new), validation).is_doubtful
+    >>> check_only_prior_changed(Scores(2 * new, carried=[1, 1, 1]), validation).is_doubtful
     True
     """
     check_whole(resamples, "resamples", least=99)  # of fewer none is one in a hundred
@@ -68,22 +73,31 @@ def check_only_prior_changed(
             f"the validation scores have {labelled.prior.num_classes} classes, and the new ones "
             f"are {len(scores)} of {size}; both must be of the same model, and there must be some"
         )
-    if _BINS * size**2 > _MOST:
+    check_same_names(scores, validation)
+    moved = _moved(scores, labelled.carried)
+    if size > MOST_CLASSES:
         return None
-    new, old, said = _cells(scores, labelled)
+    new, old, said = _cells(moved, labelled)
     counts, total = old.sum(axis=0), int(new.sum())
     random = np.random.default_rng(check_whole(seed, "seed", least=0))
     classes = (old + said) / (counts + 1)
-    found, q = _misfit(new, classes, counts)
-    beyond = 0
-    for _ in range(resamples):
-        open_shares = random.standard_gamma(old + said)
-        mixed = (open_shares / open_shares.sum(axis=0)) @ q
-        drawn = random.multinomial(total, mixed / mixed.sum())
-        beyond += _misfit(drawn, classes, counts)[0] >= found
-    by_class = _squares(new / total, classes, counts, total, q).reshape(size, _BINS).sum(axis=1)
+    found, q = _misfit(new[:, None], classes, counts)
+    mixed = _drawn_mixtures(random, old + said, q[:, 0], resamples)
+    drawn = random.multinomial(total, mixed.T).T
+    beyond = int((_misfit(drawn, classes, counts)[0] >= found).sum())
+    by_cell = _squares(new[:, None] / total, classes, counts, total, q)
+    by_class = by_cell.reshape(size, _BINS).sum(axis=1)
     worst = np.argsort(-by_class)[:3].tolist()
     return ShiftCheck((1 + beyond) / (1 + resamples), tuple(worst))
+
+
+def _moved(scores: Scores, carried: Prior | None) -> Scores:
+    """The scores under what the validation scores carry: how sure a model is depends on it."""
+    for prior, whose in ((scores.carried, "scores"), (carried, "validation scores")):
+        if prior is None:
+            raise UnknownPriorError(f"the {whose} carry no known prior")
+    assert carried is not None
+    return scores if scores.carried == carried else scores.under(carried)
 
 
 def _cells(scores: Scores, labelled: Validation) -> tuple[Indices, Indices, Floats]:
@@ -107,20 +121,40 @@ def _cells(scores: Scores, labelled: Validation) -> tuple[Indices, Indices, Floa
     return np.bincount(new_at, minlength=_BINS * size), old.reshape(-1, size), said / said.sum(0)
 
 
-def _misfit(new: Indices, classes: Floats, counts: Indices) -> tuple[float, Floats]:
-    """How badly the bins fit, with the q that fits the predictions best."""
-    total, size = int(new.sum()), classes.shape[1]
-    cells, shares = classes.reshape(size, _BINS, size), (new / new.sum()).reshape(size, _BINS)
-    predicted, told, q = cells.sum(axis=1), shares.sum(axis=1), np.full(size, 1 / size)
+def _drawn_mixtures(
+    random: np.random.Generator, concentration: Floats, q: Floats, resamples: int
+) -> Floats:
+    """F* q, a column for each of the F* that are drawn."""
+    cells, of_class = np.nonzero(concentration > _EMPTY)
+    full = concentration[cells, of_class]
+    empty = np.where(concentration > _EMPTY, 0.0, concentration)
+    rest = empty.sum(axis=0)
+    shares = np.divide(empty, rest, out=np.zeros_like(empty), where=rest > 0)
+    mixed = np.empty((len(concentration), resamples))
+    parts_of_rest = np.empty((len(q), resamples))
+    for each in range(resamples):
+        parts, rests = random.standard_gamma(full), random.standard_gamma(rest)
+        weights = q / (np.bincount(of_class, parts, len(q)) + rests)
+        mixed[:, each] = np.bincount(cells, parts * weights[of_class], len(concentration))
+        parts_of_rest[:, each] = rests * weights
+    mixed += shares @ parts_of_rest
+    return np.asarray(mixed / mixed.sum(axis=0))
+
+
+def _misfit(new: Indices, classes: Floats, counts: Indices) -> tuple[Floats, Floats]:
+    """How badly the bins fit, with the q that fits the predictions best, of each column of new."""
+    total, size = int(new[:, 0].sum()), classes.shape[1]
+    cells, shares = classes.reshape(size, _BINS, size), (new / total).reshape(size, _BINS, -1)
+    predicted, told = cells.sum(axis=1), shares.sum(axis=1)
+    q = np.full(told.shape, 1 / size)
     for _ in range(_STEPS):  # EM
         fitted = np.maximum(predicted @ q, np.finfo(np.float64).tiny)
-        q = q * (predicted.T @ (told / fitted))
-    bins = _squares(shares.sum(axis=0), cells.sum(axis=0), counts, total, q)
-    return float(bins.sum()), q
+        q *= predicted.T @ (told / fitted)
+    return _squares(shares.sum(axis=0), cells.sum(axis=0), counts, total, q).sum(axis=0), q
 
 
 def _squares(share: Floats, classes: Floats, counts: Indices, total: int, q: Floats) -> Floats:
-    """The square of each difference, divided by its variance."""
+    """The square of each difference, divided by its variance; a column for each of q."""
     fitted = classes @ q
     noise = (classes * (1 - classes) / (counts + 1)) @ q**2
     return np.asarray((share - fitted) ** 2 / ((fitted + 1 / total) / total + noise))

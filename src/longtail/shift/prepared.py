@@ -49,6 +49,15 @@ def prepare(validation: Scores, num_classes: int, calibrate: bool = True) -> Pre
     )
 
 
+def check_same_names(scores: Scores, validation: Scores) -> None:
+    """Raise if both name their classes, and not alike."""
+    if scores.classes and validation.classes and scores.classes != validation.classes:
+        raise ValueError(
+            "the classes of the scores and of the validation scores have other names, or are in "
+            "another order; give scores of the same model"
+        )
+
+
 def under_uniform(scores: Scores) -> Scores:
     """In float64, so that it does not matter which prior they carried before."""
     exact = scores._with(

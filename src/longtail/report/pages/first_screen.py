@@ -34,6 +34,10 @@ _CHECK = (
     "Check that the columns are in the order of the classes and of the counts, that every column "
     "is a class, and that the labels are those of these rows."
 )
+# What helps where a fix does harm, unless something else is the likely reason.
+REMEDY = (
+    "What was fitted does not suit these scores; try longtail fix --calibrate none, or --tau 1."
+)
 
 
 def first_table(judgement: Judgement) -> Table:
@@ -117,8 +121,11 @@ def alone_in_words(judgement: Judgement) -> str:
     return f"{text} ({', '.join(groups)})." if groups else f"{text}."
 
 
-def next_step(judgement: Judgement, written: bool = True) -> str:
-    """What the reader should do now; `written` says whether a file holds the scores after."""
+def next_step(judgement: Judgement, written: bool = True, remedy: str = REMEDY) -> str:
+    """What the reader should do now; `written` says whether a file holds the scores after.
+
+    `remedy` is what helps where the result is worse.
+    """
     if not judgement.samples.is_changed:
         return _next_step_alone(judgement)
     before, after = judgement.samples.names
@@ -133,7 +140,9 @@ def next_step(judgement: Judgement, written: bool = True) -> str:
         Outcome.CHANCE: "Do not decide yet: label more validation samples, of the rare classes "
         "above all, until the interval of the change leaves zero.",
         Outcome.GAIN: f"Use the scores {after}: the gain is real on these samples.{unwritten}",
-        Outcome.LOSS: f"Keep the scores {before}; try another criterion, calibration or target.",
+        Outcome.LOSS: f"Keep the scores {before}; try another criterion, calibration or target."
+        if remedy == REMEDY
+        else f"Keep the scores {before}. {remedy}",
     }
     return f"{steps[judgement.outcome]}{_calibration_step(judgement)}"
 
@@ -170,7 +179,7 @@ def _calibration_step(judgement: Judgement) -> str:
     )
 
 
-def warning(sanity: Sanity) -> str:
+def warning(sanity: Sanity, remedy: str = REMEDY) -> str:
     """Why not to trust the scores, before all else; nothing where nothing is wrong."""
     wrong = []
     if sanity.near_chance:
@@ -187,8 +196,7 @@ def warning(sanity: Sanity) -> str:
         return (
             "Do not use this result: it is right on "
             f"{percent(sanity.result_accuracy)} % of the samples, where the scores before were on "
-            f"{percent(sanity.accuracy)} %, and nothing was gained for it. What was fitted does "
-            "not suit these scores; try longtail fix --calibrate none, or --tau 1."
+            f"{percent(sanity.accuracy)} %, and nothing was gained for it. {remedy}"
         )
     if not wrong:
         return ""

@@ -3,12 +3,12 @@
 from longtail.core import Prior
 from longtail.core.arrays import as_numpy
 from longtail.flows.figure_curves import descending
-from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
+from longtail.flows.fix_result import CROSS_FITTED, MOST_CLASSES, FixResult, StepFacts
 from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.decisions import decision_sections
-from longtail.report.pages.first_screen import gain_in_words, tau_in_words
+from longtail.report.pages.first_screen import REMEDY, gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
 
 _AGAIN = (
@@ -36,6 +36,7 @@ def fix_page(result: FixResult, footer: Footer) -> Page:
         f"Measured on {measured_on(result)}.",
         sections=[*decision_sections(result), _steps(result)],
         written=True,
+        remedy=remedy_of(result),
     )
 
 
@@ -61,12 +62,32 @@ def absent_in_words(result: FixResult) -> str:
     return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
 
 
+def remedy_of(result: FixResult) -> str:
+    """What helps where the fix does harm: what there was to choose in this one."""
+    if any(step.name == "MarginalMatching" for step in result.steps):
+        return (
+            "The unlabelled samples probably do not follow the target: leave --unlabelled out, or "
+            "let the target be estimated from them (--apply and --target estimate)."
+        )
+    if result.estimate is not None:
+        return (
+            "The prior that was estimated does not suit these scores; give the target if you know "
+            "it, or try --calibrate none."
+        )
+    return REMEDY
+
+
 def shift_in_words(result: FixResult) -> str:
-    """That more than the prior changed, where the unlabelled scores say so; else nothing."""
+    """That more than the prior changed, where the new scores say so, or may have."""
+    if result.is_shift_unchecked:
+        return (
+            "Whether more than the prior changed in the new scores was not checked: too "
+            f"many classes, more than {MOST_CLASSES}."
+        )
     if result.shift is None or not result.shift.is_doubtful:
         return ""
     return (
-        "More than the prior seems to have changed in the unlabelled scores: the model is more, or "
+        "More than the prior seems to have changed in the new scores: the model is more, or "
         "less, sure of them than any mixture of the validation samples' classes would make it "
         f"(chance alone: {result.shift.p_value:.2g}). Then moving the prior is not exact. Fits "
         f"worst: what is predicted to be {', '.join(result.fits_worst)}."
@@ -93,7 +114,11 @@ def _steps(result: FixResult) -> Section:
 
 def _priors(result: FixResult, carried: Prior) -> Figure:
     order = descending(carried.probs if result.counts is None else result.counts)
-    priors = {"carried before": [carried.probs]}
+    before = "carried before" if result.matching is None else "carried before, as declared"
+    priors = {before: [carried.probs]}
+    if (matching := result.matching) is not None:
+        interval = matching.interval or ()
+        priors["carried before, by the unlabelled samples"] = [matching.measured.probs, *interval]
     if (estimate := result.estimate) is not None:
         ends = [as_numpy(end) for end in (estimate.low, estimate.high)]
         priors["carried now, estimated with its interval"] = [estimate.prior.probs, *ends]
@@ -108,7 +133,10 @@ def _priors(result: FixResult, carried: Prior) -> Figure:
         y_title="share of the samples (%)",
         factor=100,
     )
-    return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
+    caption = "What the logits carried before, and what they carry now."
+    if result.matching is not None and result.matching.interval is not None:
+        caption += " By the unlabelled samples: after calibration, with 95 % intervals."
+    return Figure(chart, caption, wide=True)
 
 
 def in_words(step: StepFacts) -> str:

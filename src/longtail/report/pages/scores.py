@@ -16,6 +16,7 @@ from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import order_title
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import (
+    REMEDY,
     alone_in_words,
     first_table,
     gain_in_words,
@@ -33,6 +34,7 @@ def scores_page(
     done: str | None = None,
     sections: Sequence[Section] = (),
     written: bool | None = None,
+    remedy: str = REMEDY,
 ) -> Page:
     """A page about scores, before and after something was done to them.
 
@@ -43,6 +45,7 @@ def scores_page(
         done: What was done, in one sentence; by default where the scores are from.
         sections: What only this report has; they stand last.
         written: Whether a file holds the scores after; by default those that are no mere move.
+        remedy: What helps where the result is worse.
     """
     done = _source(judgement) if done is None else done
     written = judgement.samples.tau is None if written is None else written
@@ -64,8 +67,8 @@ def scores_page(
         sections=[*(section for section in made if section is not None), *sections],
         footer=footer,
         lead=first_table(judgement),
-        next_step=next_step(judgement, written),
-        warning=warning(judgement.sanity),
+        next_step=next_step(judgement, written, remedy),
+        warning=warning(judgement.sanity, remedy),
     )
 
 
