@@ -205,7 +205,8 @@ def _summed(answers: Mapping[str, Answers]) -> Kept:
     """Of many methods and seeds what is measured of probabilities, in place of each sample's."""
     sure = {key: each for key, each in answers.items() if each.nll is not None}
     numbers = {key: probability_measures(each) for key, each in sure.items()}
-    return Kept(None, {key: Answers(*each[:3]) for key, each in answers.items()}, numbers)
+    bare = {key: Answers(each.labels, each.right, each.counts) for key, each in answers.items()}
+    return Kept(None, bare, numbers)
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -38,6 +39,7 @@ from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, V
 from longtail.flows.reproduce.plan import KEPT, head_name, settled
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
+from longtail.metrics import Accumulator
 from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
@@ -76,7 +78,8 @@ class Way(NamedTuple):
         return "|".join(self)
 
 
-class Answers(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Answers:
     """Which test samples were right, and how sure of each."""
 
     labels: Indices
@@ -98,6 +101,18 @@ class Answers(NamedTuple):
         terms, predicted, gaps = block_sums(rows, labels, np.ones(len(labels)), BINS)
         sure = terms.nll, terms.brier, terms.confidence, _classwise(rows, labels, np.sign(gaps))
         return cls(labels, predicted == labels, counts, *sure)
+
+    @cached_property
+    def sums(self) -> Accumulator:
+        """What every metric is a function of; NaN in what is not known."""
+        return Accumulator.of_terms(
+            self.labels,
+            self.right,
+            len(self.counts),
+            confidence=self.confidence,
+            nll=self.nll,
+            brier=self.brier,
+        )
 
     def prior(self, test: str) -> Prior:
         """Of a test set: uniform, or that of the shifted one of this name."""

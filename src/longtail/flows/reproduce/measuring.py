@@ -32,13 +32,11 @@ from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
 from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges
 from longtail.flows.score_measures import SCORE_MEASURES
-from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
 from longtail.stats import Part, student_reach
 
 Over: TypeAlias = Literal["test samples", "classes", "trials"]
 _LEVEL = 0.05
-_NO_RECALL = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +209,9 @@ _Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes
 
 
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
-    weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
+    weight = 100 * shares / np.maximum(answers.sums.samples, 1)
     right = answers.right.astype(np.float64)
-    return right, weight, float((weight[answers.labels] * right).sum())
+    return right, weight, float((weight[answers.labels] * right).sum())  # Σ ψ
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
@@ -231,18 +229,17 @@ def _mean(terms: Floats | None, shares: Floats) -> _Sums:
 def _ece(answers: Answers, shares: Floats) -> _Sums:
     if answers.confidence is None:
         return None, shares, math.nan
-    gaps, bins = answers.right - answers.confidence, bin_of(answers.confidence)
-    return _mean(np.sign(np.bincount(bins, gaps))[bins] * gaps, shares)
+    signs = np.sign(answers.sums.bin_gaps)[bin_of(answers.confidence)]
+    terms, weight, _ = _mean(signs * (answers.right - answers.confidence), shares)
+    return terms, weight, answers.sums.ece
 
 
 def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
-    counts = np.bincount(answers.labels, minlength=len(shares)).astype(np.float64)
-    right = np.bincount(answers.labels[answers.right], minlength=len(shares))
-    recall = ratio(right.astype(np.float64), counts)
-    value = 100 * float(geometric_means(recall[counts > 0], _NO_RECALL))
-    if (recall == 0).any():
+    sums = answers.sums
+    value = 100 * sums.geometric_mean
+    if (sums.recalls == 0).any():
         return None, shares, value
-    rate = value / (counts > 0).sum() / (counts * recall)
+    rate = value / (sums.samples > 0).sum() / (sums.samples * sums.recalls)
     return answers.right.astype(np.float64), np.nan_to_num(rate), value
 
 
