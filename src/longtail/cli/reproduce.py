@@ -258,26 +258,21 @@ def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> Non
 
 
 def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> None:
-    from longtail.core.files import written_whole
     from longtail.flows.reproduce.collecting import check_any, kept_in
-    from longtail.flows.reproduce.ledger import ledger
+    from longtail.flows.reproduce.ledger import check_file, ledger
     from longtail.recipes.experiments import EXPERIMENTS
-    from longtail.report.pages.ledger import TITLE, in_words, ledger_text
+    from longtail.report.pages.ledger import in_words, write_ledger
 
-    if output.resolve().is_relative_to(results.resolve()):
-        raise click.UsageError(f"{output} is in {results}, which is read; take a file outside it")
-    if output.is_file() and not output.read_bytes().startswith(TITLE.encode()):
-        raise click.UsageError(f"{output} is there and is no ledger; take another file")
+    try:
+        check_file(output, results)
+    except ValueError as error:  # it is the option that is wrong
+        raise click.UsageError(str(error)) from error
     names, every = experiments.run_names(), list(EXPERIMENTS.values())
     check_any(results, names, every)
     with terminal.status("Judging", quiet):
         kept = kept_in(results, names, every, experiments.recipe_of)
-        made = ledger(every, kept, experiments.recipe_of)
-    # As every reader of the repository would call it, wherever that is.
-    is_ours = results.resolve().parts[-2:] == ("results", "scores")
-    text = ledger_text(made, "results/scores" if is_ours else str(results))
-    with written_whole(output) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        made = ledger(every, kept, experiments.recipe_of, results)
+    write_ledger(made, output)
     if as_json:
         terminal.print_json(made.as_json())
     else:

@@ -206,7 +206,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     rows = {key: named_recipe(key) for key in order}
     if as_json:
         terminal.print_json(
-            [{"name": k, "about": r.about, "data": data_needed(r)} for k, r in rows.items()]
+            [{"name": k, "about": r.about, "data": r.data.needed} for k, r in rows.items()]
         )
         return
     _list(rows)
@@ -214,24 +214,12 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     terminal.note(hint, as_json=as_json, quiet=quiet)
 
 
-def data_needed(recipe: Recipe) -> str:
-    """Which data a recipe needs, in a few words."""
-    from longtail.flows.train.recipe import Cifar10, CifarSet, ImageFolder, ImageLists
-
-    data = recipe.data
-    if isinstance(data, CifarSet):
-        return "CIFAR-10" if isinstance(data, Cifar10) else "CIFAR-100"
-    if isinstance(data, ImageLists):
-        return f"images and {data.train}"
-    return "a folder class/file" if isinstance(data, ImageFolder) else "an .npz file"
-
-
 def _list(rows: dict[str, Recipe]) -> None:
     """A line a recipe, under what data it needs."""
     groups: dict[str, list[str]] = {}
     width = max(map(len, rows)) + 2
     for name, recipe in rows.items():
-        groups.setdefault(data_needed(recipe), []).append(f"  {name:<{width}}{recipe.about}")
+        groups.setdefault(recipe.data.needed, []).append(f"  {name:<{width}}{recipe.about}")
     for data, lines in groups.items():
         terminal.echo("\n".join([f"Needs {data}:", *lines, ""]))
 

@@ -20,7 +20,16 @@ from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
 from longtail.data.tables.label_codes import LabelCodes, as_names, first_few
 from longtail.flows.file_names import AUDIT_RESULT, COUNTS
-from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
+from longtail.flows.label_profile import (
+    Group,
+    Profile,
+    ShareCurve,
+    Shift,
+    groups_of,
+    profile_of,
+    share_curve,
+    shift_of,
+)
 from longtail.flows.results import Result, write_json
 
 _Counts: TypeAlias = Mapping[str, int] | Mapping[int, int] | Prior
@@ -77,14 +86,10 @@ class AuditResult(Result):
         return test is not None and test.imbalance_ratio <= _BALANCED and not test.absent
 
     @property
-    def curves(self) -> dict[str, tuple[float, ...]]:
-        """Of each set the share of samples in the k classes that training has most of, k = 0 on."""
-        order = np.argsort(-np.asarray(self.counts), kind="stable")
+    def curves(self) -> dict[str, ShareCurve]:
+        """Of each set what the classes hold that training has most of, in 100 steps or fewer."""
         sets = {"train": self.counts} | ({"test": self.test_counts} if self.test_counts else {})
-        return {
-            name: (0.0, *(np.asarray(part)[order].cumsum() / sum(part)).tolist())
-            for name, part in sets.items()
-        }
+        return {name: share_curve(part, self.counts) for name, part in sets.items()}
 
     @property
     def findings(self) -> tuple[str, ...]:

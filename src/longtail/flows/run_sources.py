@@ -212,6 +212,17 @@ def _file(path: Path) -> Source:
     return Source(path, seeded[1] or name.parent.name, seeded[2], kind)
 
 
+def single_run(paths: Sequence[Path]) -> Path | None:
+    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
+    if len(paths) == 1 and paths[0].is_file():
+        return paths[0]
+    sources, _ = find_sources(paths)
+    folder, *others = {source.scores.parent for source in sources}
+    if not others and (folder / RECIPE).is_file():
+        return folder
+    return sources[0].scores if len(sources) == 1 else None
+
+
 def is_longtail_scores(path: Path) -> bool:
     """Whether the file is one of scores that longtail wrote, which says itself what it holds."""
     from safetensors import SafetensorError, safe_open

@@ -140,6 +140,32 @@ def unknown_carried(source: Source) -> NoReturn:
     )
 
 
+def before_and_after(
+    table: ScoreTable,
+    other: ScoreTable | None,
+    carried: CarriedWord | Prior | None,
+    counts: Integers | None,
+    zeros: Literal["error", "smooth"],
+) -> tuple[Scores, Scores | None]:
+    """The scores of a file with the prior that they carry, and those of the same samples after."""
+    prior = carried_by(table, carried, None, counts, zeros)
+    before = table.as_scores(carried=prior, counts=counts)
+    if before.labels is None:
+        raise ValueError(
+            f"{name_of(table)} has no labels, and a report is on what scores get right; give "
+            "--labels FILE"
+        )
+    if other is None:
+        return before, None
+    check_alike(other, table, None)
+    return before, other.as_scores()
+
+
+def target_of(target: str | Prior, num_classes: int) -> Prior:
+    """A prior, or the uniform one if it is called by its name."""
+    return Prior.uniform(num_classes) if isinstance(target, str) else target
+
+
 def check_alike(other: Source, source: Source, carried: Prior | None) -> None:
     """Raise unless both have the same classes, and if they are of one model the same prior."""
     one, two = source.classes, other.classes

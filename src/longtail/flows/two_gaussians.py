@@ -105,12 +105,13 @@ class TwoGaussians:
         return rows
 
     @property
-    def curves(self) -> dict[str, tuple[Floats, Floats]]:
-        """Mean and spread of each correction's error at every τ."""
-        return {
-            name: (errors.mean(axis=0), errors.std(axis=0, ddof=1))
-            for name, errors in self.by_tau.items()
-        }
+    def curves(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """Of each correction's error at every τ the mean, and it less and plus the spread."""
+        made = {}
+        for name, errors in self.by_tau.items():
+            mean, spread = errors.mean(axis=0), errors.std(axis=0, ddof=1)
+            made[name] = mean, mean - spread, mean + spread
+        return made
 
     def _row(self, method: str, exact: Floats, sampled: Floats | None = None) -> GaussianRow:
         def over_trials(errors: Floats) -> tuple[float, float]:

@@ -124,9 +124,7 @@ def test_a_number_whose_tau_test_samples_chose_says_so_wherever_it_is_shown():
     assert any("†" in line and "test samples" in line for line in words.notes(made))
     assert "†" in render_page(reproduce_page(made, FOOTER))
     row = next(
-        line
-        for line in ledger_text(ledger([one], kept_of, None), "mine").splitlines()
-        if "helps" in line
+        line for line in ledger_text(ledger([one], kept_of, None)).splitlines() if "helps" in line
     )
     assert row.count("†") == 1
     assert not any("†" in line for line in words.notes(result()))
@@ -169,7 +167,7 @@ def test_the_ledger_judges_in_the_papers_setting_where_it_can_and_else_in_the_qu
         made = ledger([one], lambda run, seed, r=runs: r.get(run) if seed == 0 else None, None)
         assert made.entries[0].table.settled.setting == setting
         assert made.entries[0].judged.verdict == verdict
-        text = ledger_text(made, "mine")
+        text = ledger_text(made)
         assert f"({setting}, 1 seed) | **{verdict}** |" in text
     assert made.verdicts["does not hold"] == 1
     assert "0 hold, 1 do not" in in_words(made)
@@ -179,9 +177,8 @@ def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table()
     made = result()
     runs = {CE: kept(1.0, 1), LA: kept(2.0, 2)}
     one = made.experiment
-    text = ledger_text(
-        ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None), "mine"
-    )
+    made = ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None)
+    text = ledger_text(made)
     for part in ("Not judged:", "Not reproduced:", "¹ table 1, the second is better"):
         assert part in text
     heads = next(line for line in text.splitlines() if line.startswith("| item | claim | paper"))

@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from longtail.flows.reproduce.experiment import Experiment
 from longtail.flows.reproduce.result import KeptOf, RecipeOf, Reproduced, reproduced
 from longtail.flows.reproduce.verdicts import Judged
+
+TITLE = "# The ledger\n"  # how its file begins
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Ledger:
 
     entries: tuple[Entry, ...]
     experiments: tuple[Experiment, ...]
+    source: str = "results/scores"  # the folder that it is made from
 
     @cached_property
     def verdicts(self) -> dict[str, int]:
@@ -49,8 +53,21 @@ class Ledger:
         }
 
 
-def ledger(experiments: Sequence[Experiment], kept_of: KeptOf, recipe_of: RecipeOf) -> Ledger:
-    """Judge every claim by what is kept."""
+def check_file(file: Path, results: Path) -> None:
+    """A ValueError if a ledger of these results cannot be written there."""
+    if file.resolve().is_relative_to(results.resolve()):
+        raise ValueError(f"{file} is in {results}, which is read; take a file outside it")
+    if file.is_file() and not file.read_bytes().startswith(TITLE.encode()):
+        raise ValueError(f"{file} is there and is no ledger; take another file")
+
+
+def ledger(
+    experiments: Sequence[Experiment],
+    kept_of: KeptOf,
+    recipe_of: RecipeOf,
+    results: Path = Path("results/scores"),
+) -> Ledger:
+    """Judge every claim by what is kept of runs in the folder `results`."""
     entries: list[Entry] = []
     for experiment in experiments:
         tables = [
@@ -61,4 +78,7 @@ def ledger(experiments: Sequence[Experiment], kept_of: KeptOf, recipe_of: Recipe
             found = [Entry(table, table.judged[number]) for table in tables]
             judged = [each for each in found if each.judged.verdict is not None]
             entries.append((judged or found[-1:])[0])
-    return Ledger(tuple(entries), tuple(experiments))
+    # As every reader of the repository would call it, wherever that is.
+    is_ours = results.resolve().parts[-2:] == ("results", "scores")
+    source = "results/scores" if is_ours else str(results)
+    return Ledger(tuple(entries), tuple(experiments), source)

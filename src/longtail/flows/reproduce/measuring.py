@@ -33,7 +33,7 @@ from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept
 from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges
 from longtail.flows.score_measures import SCORE_MEASURES
 from longtail.metrics.terms import bin_of
-from longtail.stats import Part, student_reach
+from longtail.stats import Interval, Part, student_reach
 
 Over: TypeAlias = Literal["test samples", "classes", "trials"]
 _LEVEL = 0.05
@@ -87,6 +87,11 @@ class Sum:
             error = float(values.std(ddof=1)) / math.sqrt(len(values))
             squares.append((student_reach(level, len(values) - 1) * error) ** 2)
         return math.sqrt(sum(squares))
+
+    def interval(self, level: float = _LEVEL, apart: float = 0.0) -> Interval:
+        """The value, `apart` added to it, with its ends where they are known."""
+        reach, value = self.reach(level), self.value + apart
+        return Interval(value) if reach is None else Interval(value, value - reach, value + reach)
 
 
 def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:

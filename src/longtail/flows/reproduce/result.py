@@ -27,6 +27,7 @@ from longtail.flows.reproduce.settings import said
 from longtail.flows.reproduce.verdicts import Judged, judge_claim
 from longtail.flows.results import Result
 from longtail.flows.train.recipe import Recipe
+from longtail.stats import Interval
 
 if TYPE_CHECKING:
     from longtail.flows.two_gaussians import TwoGaussians
@@ -37,13 +38,11 @@ RecipeOf: TypeAlias = Callable[[Inspect], Recipe]
 MOST_SEEDS = 10  # that are looked for beyond those an experiment names
 
 
-@dataclass(frozen=True)
-class Number:
+@dataclass(frozen=True, kw_only=True)
+class Number(Interval):
     """A number of ours, with its 95 % interval."""
 
     value: float
-    low: float | None
-    high: float | None
     over: str  # what the interval is over
     seeds: int
     chosen_on_test: bool  # whether its τ is chosen on test samples
@@ -79,11 +78,16 @@ class Reproduced(Result):
         for place, each in self.measured.items():
             total = summed([(1.0, each)]) if each.values.ndim == 1 else None
             if total is not None and math.isfinite(total.value):
-                value, reach = total.value, total.reach()
-                low, high = (None, None) if reach is None else (value - reach, value + reach)
                 cell, _ = self.runs[place[0], self.experiment.column(place[1]).data]
-                over = total.over, total.seeds
-                made[place] = Number(value, low, high, *over, cell.chosen_on_test)
+                ends = total.interval()
+                made[place] = Number(
+                    value=total.value,
+                    low=ends.low,
+                    high=ends.high,
+                    over=total.over,
+                    seeds=total.seeds,
+                    chosen_on_test=cell.chosen_on_test,
+                )
         return made
 
     @cached_property

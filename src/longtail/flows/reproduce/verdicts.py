@@ -46,7 +46,7 @@ from longtail.flows.reproduce.experiment import (
     claim_rows,
 )
 from longtail.flows.reproduce.measures import MEASURES
-from longtail.flows.reproduce.measuring import Measured, Sum, summed
+from longtail.flows.reproduce.measuring import Measured, summed
 from longtail.stats import Interval, correlation_interval, rank_correlation
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "cannot tell"]
@@ -56,15 +56,13 @@ _WEAK = 0.5  # the largest rank correlation that is still none
 _FEWEST = 3  # rows or columns that make a trend
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Interval):
     """What a claim says of one column, or of a row in one: a gain, a difference, a correlation."""
 
+    value: float
     rows: tuple[str, ...]  # whose numbers it is made of
     columns: tuple[str, ...]
-    value: float
-    low: float | None
-    high: float | None
     over: str  # what the interval is over
     seeds: int
     published: float | None  # the same from the paper's numbers
@@ -99,9 +97,16 @@ class _Found(NamedTuple):
     def evidence(self) -> Evidence:
         """Of the usual level."""
         made = self.at(_LEVEL)
-        value = math.nan if made.value is None else made.value
-        where = self.rows, self.columns
-        return Evidence(*where, value, made.low, made.high, self.over, self.seeds, self.published)
+        return Evidence(
+            value=math.nan if made.value is None else made.value,
+            low=made.low,
+            high=made.high,
+            rows=self.rows,
+            columns=self.columns,
+            over=self.over,
+            seeds=self.seeds,
+            published=self.published,
+        )
 
 
 def judge_claim(experiment: Experiment, claim: Claim, table: Table) -> Judged:
@@ -197,19 +202,13 @@ def _found(
             apart = 0.0 if isinstance(other, str) else -float(other)
             paper = _published(experiment, [(sign, one, name), (-sign, other, name)])
             rows = (one, other) if isinstance(other, str) else (one,)
-            yield _Found(rows, (name,), _interval(made, apart), made.over, made.seeds, paper)
+            yield _Found(
+                rows, (name,), partial(made.interval, apart=apart), made.over, made.seeds, paper
+            )
 
 
 def _sign(experiment: Experiment, column: str) -> int:
     return MEASURES[experiment.column(column).measure].better
-
-
-def _interval(made: Sum, apart: float = 0.0) -> Callable[[float], Interval]:
-    def at(level: float) -> Interval:
-        reach, value = made.reach(level), made.value + apart
-        return Interval(value) if reach is None else Interval(value, value - reach, value + reach)
-
-    return at
 
 
 def _published(
@@ -257,7 +256,7 @@ def _trends(
         if made is not None:
             paper = _published(experiment, [(factor, *place) for factor, place in terms])
             rows, names = (tuple(dict.fromkeys(each)) for each in zip(*there, strict=True))
-            yield _Found(rows, names, _interval(made), made.over, made.seeds, paper)
+            yield _Found(rows, names, made.interval, made.over, made.seeds, paper)
 
 
 def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
@@ -276,7 +275,7 @@ def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
         return (
             None
             if made is None
-            else _Found((row,), (column,), _interval(made), made.over, made.seeds)
+            else _Found((row,), (column,), made.interval, made.over, made.seeds)
         )
     means: Floats = values.mean(axis=0)
     seen = ~np.isnan(means)

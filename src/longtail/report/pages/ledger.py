@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longtail.core.files import written_whole
+from longtail.flows.reproduce.ledger import TITLE
 from longtail.report.pages.reproduce import (
     CHOSEN_ON_TEST,
     claim_in_words,
@@ -25,12 +28,17 @@ if TYPE_CHECKING:
 
 # The numbers of a claim's rows, then what it is judged by: a gain, a difference or a correlation.
 _HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "ours is of", "verdict")
-TITLE = "# The ledger\n"  # how the file begins
 
 
-def ledger_text(ledger: Ledger, results: str) -> str:
-    """The whole file, made from the folder `results`."""
-    return "\n".join(_lines(ledger, results)) + "\n"
+def write_ledger(ledger: Ledger, file: Path) -> None:
+    """Write the text, or leave what is there."""
+    with written_whole(file) as part:
+        part.write_text(ledger_text(ledger), encoding="utf-8", newline="\n")
+
+
+def ledger_text(ledger: Ledger) -> str:
+    """The whole file."""
+    return "\n".join(_lines(ledger)) + "\n"
 
 
 def in_words(ledger: Ledger) -> str:
@@ -42,11 +50,11 @@ def in_words(ledger: Ledger) -> str:
     )
 
 
-def _lines(ledger: Ledger, results: str) -> Iterator[str]:
+def _lines(ledger: Ledger) -> Iterator[str]:
     yield TITLE
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
-        f"{results}`\nfrom what is kept of finished runs; a test makes it again. "
+        f"{ledger.source}`\nfrom what is kept of finished runs; a test makes it again. "
         "[Reproducing](reproducing.md) says what each verdict\nmeans.\n"
     )
     yield (
@@ -117,9 +125,9 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
 
 def _gain(entry: Entry, part: Evidence) -> str:
     if is_correlation(entry.judged):
-        return f"ρ = {interval(part.value, part.low, part.high, 2)}"
+        return f"ρ = {interval(part, 2)}"
     digits = digits_of(measure_of(entry.table, part), part.value)
-    return interval(part.value, part.low, part.high, digits, sign=True)
+    return interval(part, digits, sign=True)
 
 
 def _doubts(entries: Iterable[Entry]) -> Iterator[str]:

@@ -49,22 +49,22 @@ def printed(value: Value) -> str:
 def number_in_words(number: Number, measure: str) -> str:
     """A number of ours with its interval: 38.3 [37.5, 39.0]; † if τ was chosen on test samples."""
     digits = digits_of(measure, number.value)
-    text = interval(number.value, number.low, number.high, digits)
+    text = interval(number, digits)
     return f"{text}†" if number.chosen_on_test else text
 
 
-def interval(
-    value: float, low: float | None, high: float | None, digits: int, sign: bool = False
-) -> str:
+def interval(measured: Number | Evidence, digits: int, sign: bool = False) -> str:
     """A value with its ends, a gain with its sign; decimals enough to see how far they are apart.
 
-    >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2, sign=True)
+    >>> from longtail.stats import Interval
+    >>> interval(Interval(38.26, 37.51, 39.02), 1), interval(Interval(0.5), 2, sign=True)
     ('38.3 [37.5, 39.0]', '+0.50')
-    >>> interval(0.021, 0.015, 0.027, 1)
+    >>> interval(Interval(0.021, 0.015, 0.027), 1)
     '0.021 [0.015, 0.027]'
     """
-    reach = 0.0 if low is None or high is None else (high - low) / 2
-    while 0 < reach * 10**digits < 1 and digits < _MOST_DIGITS:
+    value, low, high = measured.value, measured.low, measured.high
+    reach = measured.reach or 0.0
+    while 0 < reach < 10.0**-digits and digits < _MOST_DIGITS:
         digits += 1
     text = fixed(value, digits)
     text = f"+{text}" if sign and value >= 0 else text
@@ -166,7 +166,7 @@ def evidence_in_words(result: Reproduced, judged: Judged, part: Evidence) -> str
     """A gain, a difference or a correlation, with its interval and what it is of."""
     where = f"{', '.join(part.columns)}: " if len(judged.evidence) > 1 else ""
     digits = 2 if is_correlation(judged) else _digits(result, part)
-    return where + interval(part.value, part.low, part.high, digits)
+    return where + interval(part, digits)
 
 
 def is_correlation(judged: Judged) -> bool:
