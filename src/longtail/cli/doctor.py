@@ -94,8 +94,8 @@ def _machine_rows(machine: Machine) -> list[tuple[str, str]]:
         ("memory", f"{_size(machine.memory)}, {_size(machine.memory_free)} free"),
         ("shared memory", f"{_size(machine.shared_memory)} free"),
         *(
-            (f"{place.role} folder", f"{place.path}, {_size(place.free)} free")
-            for place in (machine.temporary, machine.current)
+            (f"{folder.role} folder", f"{folder.path}, {_size(folder.free)} free")
+            for folder in (machine.temporary, machine.current)
         ),
     ]
 

@@ -16,7 +16,7 @@ from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.flows.reproduce.experiment import Experiment
-    from longtail.flows.reproduce.plan import Plan
+    from longtail.flows.reproduce.plan import ExperimentPlan
     from longtail.flows.reproduce.result import Reproduced
     from longtail.flows.reproduce.running import Progress
 
@@ -113,7 +113,7 @@ def _check_options(ctx: click.Context) -> None:
 
     from longtail.flows.reproduce.experiment import Needs
 
-    given = {key for key, value in ctx.params.items() if value not in (None, False, ())}
+    used = {key for key, value in ctx.params.items() if value not in (None, False, ())}
     of_experiment = ("quick", "seeds", "jobs", "dry_run", "table", "data")
     for main in ("ledger", "keep", "table"):
         others = {
@@ -121,21 +121,21 @@ def _check_options(ctx: click.Context) -> None:
             "keep": ("name", *of_experiment),
             "ledger": ("name", "keep", *of_experiment),
         }[main]
-        for other in others if main in given else ():
-            if other in given:
+        for other in others if main in used else ():
+            if other in used:
                 what = "NAME" if other == "name" else f"--{other.replace('_', '-')}"
                 raise click.UsageError(f"--{main} takes no {what}; leave one of them out")
-    if "name" not in given and not {"ledger", "keep"} & given:
-        for other in (each for each in of_experiment if each in given):
+    if "name" not in used and not {"ledger", "keep"} & used:
+        for other in (each for each in of_experiment if each in used):
             option = f"--{other.replace('_', '-')}"
             raise click.UsageError(f"{option} is for one experiment; give its NAME")
     for name, _ in ctx.params["data"]:
         if name not in get_args(Needs):
-            known = ", ".join(get_args(Needs))
-            raise click.UsageError(f"no experiment needs data called {name}; there are {known}")
+            names = ", ".join(get_args(Needs))
+            raise click.UsageError(f"no experiment needs data called {name}; there are {names}")
 
 
-def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan:
+def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> ExperimentPlan:
     from longtail.flows.reproduce.plan import needed_data, plan
 
     return plan(
@@ -149,9 +149,9 @@ def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan
     )
 
 
-def _show_plan(plan: Plan, asked: _Asked) -> None:
-    from longtail.flows.reproduce.dry_run import dry_run
-    from longtail.report.pages.reproduce_plan import plan_in_words
+def _show_plan(plan: ExperimentPlan, asked: _Asked) -> None:
+    from longtail.flows.reproduce.overview import dry_run
+    from longtail.report.pages.reproduce import plan_in_words
 
     with terminal.status("Reading", asked.quiet):
         checked = dry_run(plan, experiments.recipe_of)
@@ -226,7 +226,7 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
         if rows and len(heads) > 1:
             shown.print(terminal.rich_table(title, heads, rows, whole_words=True))
         claims = ("claim", "in the paper", "ours", "verdict")
-        if result.judged:
+        if result.outcomes:
             shown.print(terminal.rich_table("\nClaims", claims, words.claim_rows(result), left=4))
         terminal.echo("\n".join(words.notes(result)))
     if save:

@@ -52,9 +52,9 @@ def sweep(
     from longtail.recipes.catalogue import read_recipe, recipe_name
 
     recipe, title = read_recipe(name), recipe_name(name)
-    given = [*settings, *([] if data is None else [f"data.path={data}"])]
+    changes = [*settings, *([] if data is None else [f"data.path={data}"])]
     if dry_run:
-        _show_plan(recipe, given, output, seeds, title, as_json)
+        _show_plan(recipe, changes, output, seeds, title, as_json)
         return
     try:
         with terminal.bars(quiet) as bar:
@@ -62,7 +62,7 @@ def sweep(
             from longtail.flows.sweep import sweep as train_grid
             from longtail.report import save
 
-            _, runs = planned_runs(recipe, given, output, seeds=seeds, name=title)
+            _, runs = planned_runs(recipe, changes, output, seeds=seeds, name=title)
             task = bar.add_task("runs", total=len(runs), detail="")
 
             def progress(ended: Ended) -> None:
@@ -71,7 +71,7 @@ def sweep(
 
             result = train_grid(
                 recipe,
-                given,
+                changes,
                 output,
                 seeds=seeds,
                 at_once=jobs,

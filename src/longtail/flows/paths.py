@@ -62,7 +62,7 @@ class TauPath:
     tau: float  # that of the result, where the slider starts
     best_tau: float  # where on the slider accuracy under the target is highest on these samples
     slider: Floats  # the steps of the slider
-    place: int  # that of the result among the steps and itself
+    position: int  # that of the result among the steps and itself
     is_between: bool  # whether that place lies between those of the steps
     ends: npt.NDArray[np.uint16]
     weights: dict[str, Floats]  # what each class counts for in each accuracy
@@ -99,7 +99,7 @@ def tau_path(
         tau=tau,
         best_tau=best_place(steps, tau, curve),
         slider=steps,
-        place=int(np.searchsorted(taus, tau)),
+        position=int(np.searchsorted(taus, tau)),
         is_between=len(taus) > len(steps),
         ends=_ends(taus - tau, curve.intervals, samples),
         weights=weights,
@@ -190,7 +190,7 @@ class TargetPath:
     @property
     def ratios(self) -> tuple[float, ...]:
         """The same of the target at each of the places."""
-        return tuple(self.ratio ** abs(1 - place) for place in PLACES)
+        return tuple(self.ratio ** abs(1 - position) for position in PLACES)
 
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:
@@ -203,7 +203,7 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
     result = samples.after
     if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
         result = samples.before
-    targets = [source.tempered(1 - place) for place in PLACES]
+    targets = [source.tempered(1 - position) for position in PLACES]
     offsets = np.stack([prior_offset(result.carried, target) for target in targets])
     (as_they_are,) = sums_with(samples.before, np.zeros((1, samples.num_classes)))
     moved = sums_with(result, offsets)
@@ -230,13 +230,13 @@ def sums_with(scores: Scores, offsets: Floats) -> list[Accumulator]:
         with np.errstate(divide="ignore"):
             sums = np.log(np.exp(block - most) @ factors).T
         total[:, at] = sums + most.T + tops[:, None]
-        for place, offset in enumerate(offsets):
+        for position, offset in enumerate(offsets):
             # From the logits, as Scores.predict does: probabilities may tie where these do not.
             moved = block + offset.astype(block.dtype)
             taken = moved.argmax(axis=1)
-            right[place, at] = taken == true
-            highest[place, at] = moved[index, taken]
-            own[place, at] = moved[index, true]
+            right[position, at] = taken == true
+            highest[position, at] = moved[index, taken]
+            own[position, at] = moved[index, true]
     # Where the likely classes are next to ruled out, the sum may leave the range of numbers.
     confidence, loss = np.exp(np.minimum(highest - total, 0.0)), total - own
     return [

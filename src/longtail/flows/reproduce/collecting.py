@@ -21,12 +21,15 @@ from longtail.flows.reproduce.kept import (
     WEIGHT_NORM,
     Answers,
     Kept,
-    Way,
-    asked,
-    moved,
+    check_signed,
+    in_float16,
+    in_float32,
+    model_of,
+    read_numbers,
+    read_scores,
 )
-from longtail.flows.reproduce.listing import is_there
 from longtail.flows.reproduce.measuring import probability_measures
+from longtail.flows.reproduce.overview import is_there
 from longtail.flows.reproduce.plan import (
     AFTER,
     KEPT,
@@ -36,14 +39,7 @@ from longtail.flows.reproduce.plan import (
     RunNames,
     changes_of,
 )
-from longtail.flows.reproduce.stored import (
-    check_signed,
-    halved,
-    model_of,
-    read_numbers,
-    read_scores,
-    widened,
-)
+from longtail.flows.reproduce.ways import Way, asked, moved
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -127,7 +123,7 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
         return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
-    scores = widened(halved(read_scores(folder / _SCORES)))
+    scores = in_float32(in_float16(read_scores(folder / _SCORES)))
     after = results / AFTER / name
     model = model_of(folder)
     trained = as_numpy(scores.labels), as_numpy(scores.counts)
@@ -195,7 +191,7 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         file = folder / f"{way.head}.safetensors"
         if not way.head or not file.is_file():
             continue
-        scores = moved(widened(read_scores(file)), way, None)
+        scores = moved(in_float32(read_scores(file)), way, None)
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made

@@ -252,9 +252,9 @@ def _complaints(experiment: Experiment) -> Iterable[str]:
         if len(values) != len(columns)
     )
     for cells in (experiment.cells, quick):
-        places = [(cell.row, cell.data) for cell in cells]
-        yield from (f"nothing at {p}" for p in places if p[0] not in rows or p[1] not in data)
-        if len(set(places)) < len(places):
+        spots = [(cell.row, cell.data) for cell in cells]
+        yield from (f"nothing at {p}" for p in spots if p[0] not in rows or p[1] not in data)
+        if len(set(spots)) < len(spots):
             yield "two cells for one place"
     absent = [each.row for each in experiment.missing if each.row != "*"]
     yield from (f"no row {row} is missing" for row in absent if row not in rows)

@@ -14,7 +14,7 @@ from typing import Any
 
 from longtail.flows.reproduce.experiment import Experiment
 from longtail.flows.reproduce.result import KeptOf, RecipeOf, Reproduced, reproduced
-from longtail.flows.reproduce.verdicts import Judged
+from longtail.flows.reproduce.verdicts import ClaimVerdict
 
 TITLE = "# The ledger\n"  # how its file begins
 
@@ -24,7 +24,7 @@ class Entry:
     """A claim, and the table that its verdict is from."""
 
     table: Reproduced
-    judged: Judged
+    outcome: ClaimVerdict
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ledger:
     def verdicts(self) -> dict[str, int]:
         """How often each verdict was reached, and how many claims have none."""
         counted: Counter[str] = Counter(
-            each.judged.verdict or "not judged" for each in self.entries
+            each.outcome.verdict or "not judged" for each in self.entries
         )
         order = ("holds", "does not hold", "cannot tell", "not judged")
         return {name: counted[name] for name in order}
@@ -75,9 +75,9 @@ def ledger(
             for quick in ((False, True) if experiment.quick else (False,))
         ]
         for number in range(len(experiment.claims)):
-            found = [Entry(table, table.judged[number]) for table in tables]
-            judged = [each for each in found if each.judged.verdict is not None]
-            entries.append((judged or found[-1:])[0])
+            candidates = [Entry(table, table.outcomes[number]) for table in tables]
+            judged = [each for each in candidates if each.outcome.verdict is not None]
+            entries.append((judged or candidates[-1:])[0])
     # As every reader of the repository would call it, wherever that is.
     is_ours = results.resolve().parts[-2:] == ("results", "scores")
     source = "results/scores" if is_ours else str(results)

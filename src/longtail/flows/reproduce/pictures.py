@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import RELIABILITY, Answers, Kept, Way
-from longtail.flows.reproduce.measures import Edges
-from longtail.flows.reproduce.measuring import group_mask
+from longtail.flows.reproduce.kept import Answers, Kept
+from longtail.flows.reproduce.measures import Edges, group_mask
+from longtail.flows.reproduce.ways import RELIABILITY, Way
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES, Value
 
 Made = Mapping[str, tuple[Cell, Mapping[int, Kept]]]  # the cell and runs of each row

@@ -126,7 +126,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """The runs of an experiment in one setting."""
 
     experiment: Experiment
@@ -162,7 +162,7 @@ def plan(
     quick: bool = False,
     seeds: Sequence[int] | None = None,
     data: Mapping[str, Path] | None = None,
-) -> Plan:
+) -> ExperimentPlan:
     """The runs that an experiment asks for, and what of them is in the folder of results.
 
     Args:
@@ -174,7 +174,7 @@ def plan(
         seeds: By default those of the setting.
         data: Where data are, by the names of `Needs`.
     """
-    from longtail.flows.reproduce.kept import measures_asked  # which imports NumPy
+    from longtail.flows.reproduce.ways import measures_asked  # which imports NumPy
 
     chosen = settled(experiment, quick)
     drawn = chosen.seeds if seeds is None else tuple(seeds)
@@ -200,7 +200,7 @@ def plan(
             if begins_with is not None and made.state != "finished":
                 planned.setdefault(names(begins_with, seed), of_seed(begins_with, seed))
             planned[made.name] = made
-    return Plan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
+    return ExperimentPlan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
 
 
 def _planned(
@@ -223,12 +223,12 @@ def _planned(
 
 def state_of(folder: Path | None, name: str, run: Run) -> State:
     """What there is of a run, which is finished with the file that its executor writes last."""
-    place = None if folder is None else folder / RUNS / name
-    if place is None or not place.is_dir():
+    run_folder = None if folder is None else folder / RUNS / name
+    if run_folder is None or not run_folder.is_dir():
         return "to do"
-    if (place / (NUMBERS if isinstance(run, Synthetic) else METRICS)).is_file():
+    if (run_folder / (NUMBERS if isinstance(run, Synthetic) else METRICS)).is_file():
         return "finished"
-    return "begun" if (place / VERSIONS).is_file() else "to do"
+    return "begun" if (run_folder / VERSIONS).is_file() else "to do"
 
 
 def head_file(folder: Path, name: str, head: str, batch_norm: str) -> Path:

@@ -94,11 +94,11 @@ def train_many(
                     own = Path(private) / str(jobs.index(job))
                     running[_started(job, own, errors[job.folder])] = job
             for job, code in over(running):
-                said = _read(errors.pop(job.folder)) or f"it ended with code {code}"
+                message = _read(errors.pop(job.folder)) or f"it ended with code {code}"
                 if code == TAKEN:  # another process was faster, or only looked just then
                     waiting.append(job)
                     continue
-                ended[job.folder] = Ended(job, "failed", said) if code else Ended(job, "trained")
+                ended[job.folder] = Ended(job, "failed", message) if code else Ended(job, "trained")
                 progress(ended[job.folder])
     return tuple(ended[job.folder] for job in jobs)
 

@@ -110,8 +110,8 @@ def differences_from(folder: Path, recipe: Recipe) -> dict[str, tuple[Any, Any]]
     before, after = task_values(stored), task_values(recipe)
     if stored.start is not None and after["start"] != recipe.start:  # that asked for is there
         beside = folder.parent / Path(stored.start).name  # of a run that said no more than a path
-        said = _said(folder, START) or _digest(stored.start) or _digest(beside)
-        before["start"] = said or stored.start
+        digest = _said(folder, START) or _digest(stored.start) or _digest(beside)
+        before["start"] = digest or stored.start
     return differences(flat(before), flat(after))
 
 
@@ -170,10 +170,10 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     # First, since by it the folder is known to be of a run.
-    said = {RECIPE_NAME: name, "command": command}
+    notes = {RECIPE_NAME: name, "command": command}
     if recipe.start is not None:
-        said[START] = _digest(recipe.start)
-    write_json(folder / VERSIONS, said | versions())
+        notes[START] = _digest(recipe.start)
+    write_json(folder / VERSIONS, notes | versions())
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_bytes(write_yaml(plain(recipe)).encode())

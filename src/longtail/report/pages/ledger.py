@@ -67,14 +67,14 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
         yield f"## {'Beside the papers' if paper == 'ours' else paper}\n"
-        judged = [each for each in entries if each.judged.verdict is not None]
+        judged = [each for each in entries if each.outcome.verdict is not None]
         if judged:
             yield from _table(_HEADS, map(_row, judged))
         yield from _doubts(judged)
-        open_ones = [each for each in entries if each.judged.verdict is None]
+        open_ones = [each for each in entries if each.outcome.verdict is None]
         if open_ones:
             yield "Not judged:\n"
-            rows = ((_item(e), e.judged.claim.text, why(e.table, e.judged)) for e in open_ones)
+            rows = ((_item(e), e.outcome.claim.text, why(e.table, e.outcome)) for e in open_ones)
             yield from _table(("item", "claim", "why"), rows)
         yield from _left_out([each for each in ledger.experiments if each.paper == paper])
 
@@ -93,18 +93,18 @@ def _item(entry: Entry) -> str:
 
 
 def _row(entry: Entry) -> Iterator[str]:
-    judged, table = entry.judged, entry.table
-    claim = claim_in_words(judged) + (" ¹" if judged.claim.doubt else "")
+    outcome, table = entry.outcome, entry.table
+    claim = claim_in_words(outcome) + (" ¹" if outcome.claim.doubt else "")
     yield from (_item(entry), claim)
-    yield "<br>".join(_numbers(entry, part, ours=False) for part in judged.evidence)
-    yield "<br>".join(_numbers(entry, part, ours=True) for part in judged.evidence)
-    yield "<br>".join(_gain(entry, part) for part in judged.evidence)
-    yield ", ".join(dict.fromkeys(part.over or "–" for part in judged.evidence))
-    sources = dict.fromkeys(source_in_words(run) for run in table.runs_of(judged))
-    seeds = f"{judged.seeds} seed{'s' if judged.seeds > 1 else ''}"
-    left = f"; not: {', '.join(judged.columns_left)}" if judged.columns_left else ""
+    yield "<br>".join(_numbers(entry, part, ours=False) for part in outcome.evidence)
+    yield "<br>".join(_numbers(entry, part, ours=True) for part in outcome.evidence)
+    yield "<br>".join(_gain(entry, part) for part in outcome.evidence)
+    yield ", ".join(dict.fromkeys(part.over or "–" for part in outcome.evidence))
+    sources = dict.fromkeys(source_in_words(run) for run in table.runs_of(outcome))
+    seeds = f"{outcome.seeds} seed{'s' if outcome.seeds > 1 else ''}"
+    left = f"; not: {', '.join(outcome.columns_left)}" if outcome.columns_left else ""
     yield f"{'; '.join(sources)} ({table.settled.setting}, {seeds}){left}"
-    yield f"**{judged.verdict}**"
+    yield f"**{outcome.verdict}**"
 
 
 def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
@@ -118,22 +118,22 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
                 texts.append("" if number is None else number_in_words(number, measure))
             else:
                 texts.append(printed(table.experiment.published(row, name)))
-    said = " / ".join(text for text in texts if text and text != "–")
+    numbers = " / ".join(text for text in texts if text and text != "–")
     where = "" if ours else f"{', '.join(part.columns)}: "
-    return where + (said or "–")
+    return where + (numbers or "–")
 
 
 def _gain(entry: Entry, part: Evidence) -> str:
-    if is_correlation(entry.judged):
+    if is_correlation(entry.outcome):
         return f"ρ = {interval(part, 2)}"
     digits = digits_of(measure_of(entry.table, part), part.value)
     return interval(part, digits, sign=True)
 
 
 def _doubts(entries: Iterable[Entry]) -> Iterator[str]:
-    doubted = [each for each in entries if each.judged.claim.doubt]
+    doubted = [each for each in entries if each.outcome.claim.doubt]
     for each in doubted:
-        claim = each.judged.claim
+        claim = each.outcome.claim
         yield f"¹ {_item(each)}, {claim.text}. In the paper itself: {claim.doubt}  "
     if doubted:
         yield ""
