@@ -79,7 +79,7 @@ def reproduce(
     """Make the table or figure NAME of a paper, with ours beside it and a verdict on each claim.
 
     Without a NAME all are listed. Runs go to RESULTS/runs: a finished one is not repeated, one that
-    broke off goes on. --table reads them, or what --keep has kept of them, such as results/scores.
+    broke off is resumed. --table reads them, or what --keep has kept of them, such as results/scores.
     """
     _check_options(ctx)
     if ledger is not None:
@@ -180,7 +180,7 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
         import signal
 
         number = getattr(error, "signal", signal.SIGINT)
-        raise Interrupted("the same command goes on where it was", number) from None
+        raise Interrupted("the same command resumes it", number) from None
     for name in failed:
         terminal.echo(f"{name} failed: {running.log_file(results, name)} says why", err=True)
     return failed

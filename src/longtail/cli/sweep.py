@@ -47,7 +47,7 @@ def sweep(
 
     KEY=VALUE is as in `longtail train`; several values with commas between them make the grid:
     loss.lam=1e-3,1e-2,1e-1. The validation part chooses a point. A finished run is never trained
-    again, and the same command goes on where it was stopped.
+    again, and the same command resumes one that was stopped.
     """
     from longtail.recipes.catalogue import read_recipe, recipe_name
 
@@ -82,7 +82,7 @@ def sweep(
             )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", 2)
-        raise Interrupted("the same command goes on with what is not finished", number) from None
+        raise Interrupted("the same command resumes what is not finished", number) from None
     _show(result, output, as_json, quiet)
 
 

@@ -185,7 +185,7 @@ def audit(
         labels: A file or folder, labels, a mapping from class to count, or `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
-        header: Whether the first line of a table names its columns; by default told by its words.
+        header: Whether the first line of a table names its columns; by default its words decide.
         groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
 
     >>> result = audit({"cat": 900, "dog": 90, "fox": 10}, test={"cat": 50, "dog": 50, "fox": 50})

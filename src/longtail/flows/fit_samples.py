@@ -178,7 +178,7 @@ def folds_but_single_samples(labels: Tensor, folds: int, seed: int) -> Tensor:
 def choose_decay(
     folds: Sequence[Fold], target: Prior, progress: Callable[[], None] = lambda: None
 ) -> DecayChoice:
-    """The best weight decay for linear layers of these folds; `progress` is told of each."""
+    """The best weight decay for linear layers of these folds; `progress` is called after each."""
     layers: dict[float, list[nn.Linear]] = {}  # by the step on the grid, 0 in the middle
     losses: dict[float, float] = {}
 

@@ -22,7 +22,7 @@ from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, 
 from longtail.shift import PriorEstimate
 from longtail.stats import Interval
 
-_MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
+_MISCALIBRATED = 0.05  # an ECE so much above what chance gives is mentioned
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3

@@ -38,8 +38,8 @@ from longtail.stats import Part
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
-_MOST_SEEDS, MOST_TIMES = 100, 1000  # more seeds, and so many times the samples, nobody has
-_POWER = 0.8  # how often a real difference should be told
+_MOST_SEEDS, MOST_TIMES = 100, 1000  # more than that is out of reach
+_POWER = 0.8  # how often a real difference should be found
 
 
 @dataclass(frozen=True)

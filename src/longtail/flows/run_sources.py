@@ -64,7 +64,7 @@ class Source:
 
     scores: Path
     base: str  # the name to start from: a recipe, a folder, a file
-    seed: str  # of the run; the file where nobody knows it
+    seed: str  # of the run; the file where it is not known
     kind: Kind = "logits"
     settings: Mapping[str, Any] = field(default_factory=dict)  # what decides what is learned
     head: str = ""  # the second-stage head, if it is of one
@@ -107,7 +107,7 @@ def _in_path(path: Path, left_out: list[Note]) -> list[Source]:
     if not sources:
         raise ValueError(
             f"{path} is a run without scores: it has not finished; start the same longtail train "
-            "command again, and it goes on"
+            "command again to finish it"
         )
     return sources
 

@@ -36,7 +36,7 @@ _LOOKED_AT, _DIGITS = 1000, 0.01
 
 
 class CarriedError(ValueError):
-    """It cannot be told what scores carry by what the caller says of it."""
+    """What the caller says does not settle what scores carry."""
 
 
 def as_source(scores: SourceLike) -> Source:
@@ -132,7 +132,7 @@ def carried_by(
 
 
 def unknown_carried(source: Source) -> NoReturn:
-    """Raise: nobody says what the scores carry."""
+    """Raise: it is not known what the scores carry."""
     raise CarriedError(
         f"it is not known what prior {name_of(source)} carries: give the training counts if the "
         "model was trained by cross-entropy (train=, --counts FILE), or say it (carried=, "

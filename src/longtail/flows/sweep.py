@@ -3,7 +3,7 @@
     longtail sweep NAME loss.tau=0.5,1,1.5 --data PATH -o OUT
 
 A run is a folder of its own in OUT/runs: what is finished is never trained again, what broke off
-goes on, and a later sweep with more values or seeds adds to it. Only the validation part chooses: a
+is resumed, and a later sweep with more values or seeds adds to it. Only the validation part chooses: a
 point that was chosen on the test part would be no estimate of anything.
 """
 

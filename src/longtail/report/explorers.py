@@ -1,6 +1,6 @@
 """What a reader of the page can move: τ, and the prior the labels follow.
 
-The script of the page is told by a plane where values lie in pixels, and moves marks there.
+A plane tells the script of the page where values lie in pixels, and moves marks there.
 """
 
 import base64

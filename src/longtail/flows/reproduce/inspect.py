@@ -42,7 +42,7 @@ from longtail.heads.head import LinearHead
 from longtail.heads.offset import OffsetHead
 from longtail.metrics import representations as measures
 
-FEATURES = "features.safetensors"  # of a run, where somebody has kept them beside it
+FEATURES = "features.safetensors"  # of a run, if they were kept beside it
 _TENTH = 10
 
 

@@ -135,7 +135,7 @@ def _added(one: CellMeasure, other: CellMeasure) -> CellMeasure:
 def _spread(group: CellMeasure) -> Contrast:
     psi, labels, weight = (as_numpy(e) for e in (group.terms, group.labels, group.weight))
     if group.over == "trials":
-        # Of all seeds, each drawn anew: as of any independent numbers.
+        # Of all seeds, each with draws of its own: as of any independent numbers.
         terms = psi.ravel() / len(psi)
         part = Part(float(terms.var(ddof=1)) * len(terms), len(terms) - 1)
         return Contrast(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)

@@ -40,7 +40,7 @@ class Listed(NamedTuple):
     quick_needs: tuple[str, ...]
     hours: float | None  # of one thread; None if nothing is run, or a GPU is meant
     cells: int  # of the setting for a CPU, if there is one
-    finished: int | None  # of them; None where nobody said in which folder
+    finished: int | None  # of them; None without a folder of results
 
 
 def listed(experiments: Iterable[Experiment], names: RunNames, folder: Path | None) -> list[Listed]:

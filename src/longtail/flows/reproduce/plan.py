@@ -116,7 +116,7 @@ class PlannedRun:
     seed: int
     state: State
     heads: tuple[tuple[str, str], ...]  # second-stage heads that are not there, and batch norm
-    measures: tuple[str, ...]  # of features and head, that nobody has looked for
+    measures: tuple[str, ...]  # of features and head, that were not looked for yet
     needs: str  # the data, "" for none
 
     @property
@@ -142,7 +142,7 @@ class ExperimentPlan:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Data that what is left needs and nobody said where they are."""
+        """Data that what is left needs and whose place is unknown."""
         needed = {run.needs for run in self.left if run.needs}
         return tuple(sorted(needed - set(self.data)))
 
@@ -246,7 +246,7 @@ def heads_left(
 
 
 def measures_left(folder: Path | None, name: str, measures: Sequence[str]) -> tuple[str, ...]:
-    """Measures that nobody has looked for: of those that a run cannot have there is none."""
+    """Measures that were not looked for yet; those that a run cannot have were, and are null."""
     file = None if folder is None else folder / AFTER / name / NUMBERS
     if not measures or file is None or not file.is_file():
         return tuple(measures)

@@ -81,7 +81,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def measures_left(self) -> tuple[str, ...]:
-        """Measures that nobody has looked for."""
+        """Measures that were not looked for yet."""
         return measures_left(Path(self.results), self.name, self.measures)
 
     @property
@@ -172,7 +172,7 @@ def run_all(
                 if code == 0 and task.is_done:
                     progress(task.name, "finished")
                 elif (code == 0 and task.left != before) or task.is_elsewhere or task.is_done:
-                    waiting.append(task)  # the next step, or somebody else was faster
+                    waiting.append(task)  # the next step, or another process was faster
                 elif task.name not in again:
                     again.add(task.name)
                     waiting.append(task)

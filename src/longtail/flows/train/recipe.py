@@ -1,6 +1,6 @@
 """Recipe: everything a training run depends on, checked as a whole.
 
-Nothing here imports torch, so that a wrong recipe is told in a blink.
+Nothing here imports torch, so that a wrong recipe is refused in a blink.
 """
 
 from typing import Annotated, Literal, TypeAlias

@@ -1,6 +1,6 @@
 """The folder of a run: its recipe and versions, and whether it is the run that is asked for.
 
-What is wrong with a folder is told without importing torch.
+A wrong folder is refused without importing torch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def model_path(source: str | os.PathLike[str]) -> Path:
 
 
 def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> bool:
-    """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
+    """Whether there is a run of this recipe to resume; a RecipeError if it is of another."""
     if folder.exists() and not folder.is_dir():
         raise RecipeError(f"{folder} is a file; the run needs a folder")
     _check_apart(folder, recipe.data)
@@ -80,7 +80,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
                 "write over it; take another folder, or move it"
             )
         return False
-    # What broke off before its first checkpoint left nothing to go on with, or to lose.
+    # What broke off before its first checkpoint left nothing to resume, or to lose.
     if not (folder / RECIPE).is_file() or not (folder / CHECKPOINT).exists():
         if (folder / METRICS).exists():
             raise RecipeError(
@@ -90,7 +90,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         return False
     if resume == "never":
         raise RecipeError(
-            f"{folder} holds a run already; take another folder, or go on with --resume auto"
+            f"{folder} holds a run already; take another folder, or resume it with --resume auto"
         )
     differing = differences_from(folder, recipe)
     if differing:

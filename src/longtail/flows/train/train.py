@@ -44,7 +44,7 @@ def train(
     progress: Progress = lambda event: None,
     command: str = "longtail.train",
 ) -> TrainResult:
-    """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
+    """Follow a recipe; what comes out is in the folder, and a run that broke off resumes there.
 
     Args:
         recipe: What to do: a value, or the keys and values of a recipe file.

@@ -42,7 +42,7 @@ def ledger_text(ledger: Ledger) -> str:
 
 
 def in_words(ledger: Ledger) -> str:
-    """How many claims hold, do not, cannot be told."""
+    """How many claims hold, how many do not, and how many are open."""
     holds, fails, open_ones, rest = ledger.verdicts.values()
     return (
         f"{len(ledger.entries)} claims: {holds} hold, {fails} do not, of {open_ones} one cannot "
