@@ -41,8 +41,8 @@ COMMANDS = {
     ],
     "fix --unlabelled": [*FIX, "--unlabelled", "new.npz", "-o", "matched"],
     "fix --with": [
-        *("fix", "test.npz", "--kind", "logits", "--carried", "counts", "--counts", "counts.json"),
-        *("--with", "fixed/adjuster.json", "-o", "applied"),
+        *("fix", "test.npz", "--kind", "logits", "--with", "fixed/adjuster.json"),
+        *("-o", "applied"),
     ],
     "report": ["report", "fixed/scores.safetensors", "-o", "reported"],
     "compare": ["compare", "fixed", "again", "-o", "compared"],

@@ -79,7 +79,7 @@ def reproduce(
     """Make the table or figure NAME of a paper, with ours beside it and a verdict on each claim.
 
     Without a NAME all are listed. Runs go to RESULTS/runs: a finished one is not repeated, one that
-    broke off is resumed. --table reads them, or what --keep has kept of them, such as results/scores.
+    broke off is resumed. --table reads them, or what --keep has kept, such as results/scores.
     """
     _check_options(ctx)
     if ledger is not None:

@@ -14,10 +14,9 @@ from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import CarriedCheck, check_carried, estimated_prior, over_uniform
 from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
 from longtail.flows.label_profile import Profile, profile_of
-from longtail.flows.mistakes import Mistakes, mistakes_of
 from longtail.flows.paths import MOST_SAMPLES, TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
-from longtail.flows.samples import BeforeAfter, Standing
+from longtail.flows.samples import BeforeAfter, Mistakes, Standing, mistakes_of
 from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
 from longtail.shift import PriorEstimate
 from longtail.stats import Interval
