@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from flows.train.conftest import write_images
-from longtail.flows.sweep import SweepPoint, SweepResult, _split, planned_runs, sweep
+from longtail.flows.sweep import _split, planned_runs, sweep
+from longtail.flows.sweep_result import SweepPoint, SweepResult
 from longtail.flows.train.reading import RecipeError, overridden, recipe_from
 from longtail.flows.train.train import train
 from longtail.report import page_of, render_page, save

@@ -39,7 +39,11 @@ def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:
     from longtail.flows.doctor import check_up
 
     with status("Looking", quiet) as say:
-        checkup = check_up(lambda what: say(f"Looking at {what}"))
+
+        def progress(what: str) -> None:
+            say(f"Looking at {what}")
+
+        checkup = check_up(progress)
     if as_json:
         print_json(checkup.as_json())
     else:

@@ -13,7 +13,7 @@ from longtail.cli.errors import Interrupted
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.flows.sweep import SweepResult
+    from longtail.flows.sweep_result import SweepResult
     from longtail.flows.train.many import Ended
     from longtail.flows.train.recipe import Recipe
 

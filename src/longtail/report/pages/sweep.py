@@ -11,7 +11,7 @@ from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 
 if TYPE_CHECKING:
     from longtail.core.scores import Split
-    from longtail.flows.sweep import SweepPoint, SweepResult
+    from longtail.flows.sweep_result import SweepPoint, SweepResult
 
 _PARTS: tuple[Split, ...] = ("validation", "test")
 _OVERS = {
