@@ -86,8 +86,8 @@ def check_any(results: Path, names: RunNames, experiments: Iterable[Experiment])
 
 def _seeds_in(results: Path) -> list[int]:
     """The seeds that runs there have."""
-    places = [place for place in (results / RUNS, results / SCORES, results) if place.is_dir()]
-    ends = (_SEED.search(each.name) for place in places for each in place.iterdir())
+    folders = [each for each in (results / RUNS, results / SCORES, results) if each.is_dir()]
+    ends = (_SEED.search(each.name) for folder in folders for each in folder.iterdir())
     return sorted({int(end[1]) for end in ends if end})
 
 

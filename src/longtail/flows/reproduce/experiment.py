@@ -226,9 +226,10 @@ class Experiment(_Value, frozen=True, kw_only=True):
 
 
 def _hours(cells: tuple[Cell, ...], seeds: tuple[int, ...]) -> float | None:
-    known = [run.hours for run in {cell.run for cell in cells} if run.hours is not None]
-    all_known = len(known) == len({cell.run for cell in cells})
-    return len(seeds) * sum(known) if known and all_known else None
+    hours = [run.hours for run in {cell.run for cell in cells}]
+    if not hours or None in hours:
+        return None
+    return len(seeds) * sum(each or 0.0 for each in hours)
 
 
 def _complaints(experiment: Experiment) -> Iterable[str]:

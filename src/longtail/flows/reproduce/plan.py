@@ -149,8 +149,8 @@ class ExperimentPlan:
     @property
     def hours(self) -> float | None:
         """About how long one thread takes for runs that are not finished; None on a GPU."""
-        known = [each.run.hours for each in self.left if each.state != "finished"]
-        return None if None in known else sum(hours or 0.0 for hours in known)
+        to_do = [each.run.hours for each in self.left if each.state != "finished"]
+        return None if None in to_do else sum(hours or 0.0 for hours in to_do)
 
 
 def plan(
