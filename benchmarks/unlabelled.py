@@ -37,7 +37,7 @@ from longtail.flows.fit_problem import prepared
 from longtail.flows.fit_samples import Samples, linear_layer
 from longtail.flows.fit_unlabelled import Unlabelled
 from longtail.flows.reproduce.experiment import Fit
-from longtail.flows.reproduce.fit_sets import long_tailed_set
+from longtail.flows.reproduce.fits import long_tailed_set
 
 DATA = Path(__file__).parents[2] / "shared/data"
 FEATURES = DATA / "cifar100_features.npz"

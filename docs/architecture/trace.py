@@ -4,8 +4,8 @@
 
 A file of cli, flows or report is visited when one of its functions is called, and is listed where
 that happens first. A file that is called again from a file that it called (a → b → a) is marked:
-there a reader would have to come back. What is done on import, progress that is told, and values
-that check themselves when they are made do not count. With --check nothing is written: it fails if
+there a reader would have to come back. What is done on import, calls of `progress`, and values that
+check themselves when they are made do not count. With --check nothing is written: it fails if
 the page says something else, or if a file is marked.
 """
 
@@ -31,19 +31,30 @@ backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32
 """
-TOLD = "progress"
+PROGRESS = "progress"
+FIX = ("fix", "val.npz", "--kind", "logits", "--counts", "counts.json")
 COMMANDS = {
     "audit": ["audit", "labels.csv", "-o", "audited"],
-    "fix": [
-        *("fix", "val.npz", "--kind", "logits", "--counts", "counts.json"),
-        *("--apply", "test.npz", "-o", "fixed"),
+    "fix": [*FIX, "--apply", "test.npz", "-o", "fixed"],
+    "fix --target estimate": [
+        *(*FIX, "--apply", "test.npz", "--target", "estimate", "-o", "estimated"),
+    ],
+    "fix --unlabelled": [*FIX, "--unlabelled", "new.npz", "-o", "matched"],
+    "fix --with": [
+        *("fix", "test.npz", "--kind", "logits", "--with", "fixed/adjuster.json"),
+        *("-o", "applied"),
     ],
     "report": ["report", "fixed/scores.safetensors", "-o", "reported"],
     "compare": ["compare", "fixed", "again", "-o", "compared"],
     "fit": ["fit", "features.npz", "-o", "fitted", "--methods", "linear,adjusted"],
+    "recipes": ["recipes", "cifar100-lt-ce-quick"],
+    "split": ["split", "sun397", "-o", "lists"],
     "train": ["train", "recipe.yaml", "--data", "images.npz", "-o", "run"],
+    "features": ["features", "run", "images.npz", "-o", "run.safetensors"],
     "sweep": ["sweep", "recipe.yaml", "epochs=1,2", "--data", "images.npz", "-o", "swept"],
     "reproduce": ["reproduce", "lade-table-2", "--quick", "--table", "-o", str(SCORES)],
+    "demo": ["demo", "--trials", "2", "-o", "demo"],
+    "doctor": ["doctor"],
 }
 
 
@@ -74,7 +85,7 @@ def traced():
         os.chdir(folder)
         try:
             write_inputs()
-            call(["fix", "val.npz", "--kind", "logits", "--counts", "counts.json", "-o", "again"])
+            call([*FIX, "-o", "again"])
             return {name: visit(arguments) for name, arguments in COMMANDS.items()}
         finally:
             os.chdir(here)
@@ -87,7 +98,7 @@ def write_inputs():
     Path("labels.csv").write_text("\n".join(["label", *names]))
     Path("counts.json").write_text(str(list(COUNTS)))
     labels = np.repeat(np.arange(4), 40)
-    for name in ("val", "test"):
+    for name in ("val", "test", "new"):
         logits = random.normal(size=(160, 4)) + 2 * np.eye(4)[labels] + np.log(COUNTS)
         np.savez(f"{name}.npz", logits=logits, labels=labels)
     train = np.repeat(np.arange(4), COUNTS)
@@ -100,6 +111,10 @@ def write_inputs():
     np.savez("features.npz", **features)
     np.savez("images.npz", **images)
     Path("recipe.yaml").write_text(RECIPE)
+    for name, count in (("a/abbey", 120), ("b/bar", 150)):
+        Path("sun397", name).mkdir(parents=True)
+        for number in range(count):
+            Path("sun397", name, f"sun_{number}.jpg").touch()
 
 
 def call(arguments):
@@ -115,9 +130,9 @@ def visit(arguments):
 
     def watch(frame, event, _):
         if event == "call":
-            told = stack[-1:] == [TOLD] or frame.f_code.co_name in (TOLD, "<module>")
-            file = TOLD if told else short(frame.f_code)
-            if file not in (None, TOLD):
+            is_left_out = stack[-1:] == [PROGRESS] or frame.f_code.co_name in (PROGRESS, "<module>")
+            file = PROGRESS if is_left_out else short(frame.f_code)
+            if file not in (None, PROGRESS):
                 files.setdefault(file)
                 own = [name for name in stack if name is not None]
                 if file in own and own[-1] != file:

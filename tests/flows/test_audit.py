@@ -171,11 +171,17 @@ def test_as_json_is_plain_and_whole():
     assert json.loads(json.dumps(audit_counts(TRAIN).as_json()))["test"] is None
 
 
+def assert_in_order(text, *parts):
+    """Each part is in the text, after the one before."""
+    at = 0
+    for part in parts:
+        assert part in text[at:], f"{part!r} is not in {text[at:]!r}"
+        at = text.index(part, at) + len(part)
+
+
 def test_a_tail_is_explained_by_the_nats_that_logits_start_behind():
     text = said([900, 90, 10], classes=["cat", "dog", "fox"])
-    assert "those of fox start 4.5 nats behind those of cat" in text
-    assert "only if it looks 90 times more like" in text
-    assert "hold 1.0% of all samples" in text
+    assert_in_order(text, "fox", "4.5 nats", "cat", "90 times", "1.0%")
 
 
 @pytest.mark.parametrize(
@@ -196,10 +202,10 @@ def test_scarce_data_are_called_scarce():
 
 def test_the_sentence_on_the_test_prior_follows_the_test_prior():
     train = [900, 300, 90]
-    assert "The test set is balanced and the training set is not" in said(train, [50, 50, 50])
+    assert "test set is balanced" in said(train, [50, 50, 50])
     alike = said(train, [450, 150, 45])
     assert "distributed like the training labels" in alike
-    assert "gain balanced accuracy but lose some accuracy" in alike
+    assert_in_order(alike, "gain balanced accuracy", "lose")
     assert "nearer to the uniform prior" in said(train, [100, 150, 200])
     assert "follow another prior" in said(train, [100, 150, 200])
     assert "tail of their own" in said([50, 50, 50], [90, 10, 1])
@@ -207,16 +213,15 @@ def test_the_sentence_on_the_test_prior_follows_the_test_prior():
 
 def test_what_cannot_be_measured_is_said():
     text = said(TRAIN, TEST)
-    assert "stand 18 test samples of 4 classes" in text
-    assert "median of 3.5 has a standard error of up to 27 points" in text
-    assert "2 classes (3, 7) have no test samples" in text
-    assert "1 class (8) has test samples but no training samples" in text
-    assert "no sample of the 1 class with few training" in said([300, 200, 5], [9, 9, 0])
+    assert_in_order(text, "18 test samples", "4 classes", "median of 3.5", "27 points")
+    assert_in_order(text, "2 classes (3, 7)", "no test samples", "1 class (8)", "no training")
+    assert_in_order(said([300, 200, 5], [9, 9, 0]), "no sample", "1 class", "few")
 
 
 def test_remedies_follow_from_the_numbers():
     text = tried([900, 90, 60])
-    assert "longtail fix VAL --kind KIND --counts counts.json --target uniform" in text
+    assert "longtail fix VAL" in text
+    assert "--counts counts.json --target uniform" in text
     assert "KIND is logits or probs" in text  # it does not know, and does not lead into either
     assert "lt.losses.LogitAdjusted(counts)" in text
     assert "Choose τ on validation" in text
@@ -288,7 +293,7 @@ def test_the_page_has_a_picture_of_the_counts():
 
 def test_labels_of_which_none_occurs_twice_look_like_an_id():
     found = audit_counts([1] * 30, None, tuple(map(str, range(30))))
-    assert "looks like an index or an id" in expectations(found)[0]
+    assert "index or an id" in expectations(found)[0]
     assert "index or an id" not in expectations(audit_counts([2] * 30))[0]
 
 

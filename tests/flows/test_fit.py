@@ -17,7 +17,7 @@ from longtail.flows import fit_methods
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, Aim, predicted
 from longtail.flows.fit_problem import prepared, scores_by_method
-from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
+from longtail.flows.fit_samples import choose_decay, fit_samples, folds_but_single_samples
 from longtail.heads import Linear
 from longtail.images.samplers import InstanceSampler
 from longtail.report import Footer, render_page
@@ -100,7 +100,7 @@ def test_every_sample_is_judged_by_what_was_fitted_without_it(packed):
 
 def test_the_only_sample_of_a_class_is_never_held_out():
     labels = torch.tensor([0, 0, 0, 1, 2, 2])
-    numbers = fold_numbers(labels, 2, seed=0)
+    numbers = folds_but_single_samples(labels, 2, seed=0)
     assert numbers[3] == -1
     assert set(numbers[[0, 1, 2, 4, 5]].tolist()) == {0, 1}
 

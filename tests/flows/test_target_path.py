@@ -9,7 +9,7 @@ import torch
 
 import longtail as lt
 from longtail.flows.judge import judge
-from longtail.flows.paths import PLACES, measured, target_path, under
+from longtail.flows.paths import PLACES, sums_with, target_path, under
 from longtail.metrics import ece, nll
 from longtail.report import Footer, render_page, scores_page
 from longtail.report.explorers import PERCENT, curves, target_explorer
@@ -33,8 +33,8 @@ def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
     target = samples.before.carried.tempered(-0.5)
     labels = np.asarray(samples.before.labels)
     weights = (target.probs / np.bincount(labels, minlength=20))[labels]
-    (alone,) = measured(samples.before, np.zeros((1, 20)))
-    left = under(alone, weights)
+    (alone,) = sums_with(samples.before, np.zeros((1, 20)))
+    left = under(alone, target)
     right = np.asarray(samples.before.predict() == samples.before.labels)
     assert left.accuracy == pytest.approx(float((weights * right).sum() / weights.sum()))
     assert left.ece == pytest.approx(ece(samples.before.logits, samples.labels, weights))

@@ -367,3 +367,23 @@ def test_what_are_no_logits_is_refused_before_any_of_it_counts(rows, sentence):
         both.add(rows, [[2.0, 0.0]] * 3, [0, 1, 0])
     for each in (sums, both.before, both.after):
         assert each.samples.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("target", [None, [5, 3, 1, 1]])
+def test_what_each_sample_adds_is_enough_for_all_but_the_probabilities_of_other_classes(target):
+    logits, labels = make(absent=(2,))
+    whole = Accumulator(4, target)
+    right, nll, brier, confidence = whole.add(logits, labels)
+    sums = Accumulator.of_terms(labels, right, 4, confidence=confidence, nll=nll, brier=brier)
+    made, expected = sums.under(target).values(), whole.values()
+    error = made.pop("classwise_ece")
+    assert error is None if target else np.isnan(error)
+    expected.pop("classwise_ece")
+    assert made == pytest.approx(expected)
+    assert sums.under(target).reliability.ece == pytest.approx(expected["ece"])
+
+
+def test_what_is_not_known_of_the_samples_is_nan():
+    bare = Accumulator.of_terms([0, 0, 1], [True, False, True], 2).values()
+    assert (bare["balanced_accuracy"], bare["accuracy"]) == (0.75, pytest.approx(2 / 3))
+    assert np.isnan([bare[name] for name in ("nll", "brier", "ece", "classwise_ece")]).all()

@@ -60,8 +60,10 @@ def audit(
         from longtail.flows.audit import audit as audit_labels
         from longtail.report import save
 
-        place = None if column is None else options.name_or_place(column)
-        result = audit_labels(labels, test=test, column=place, header=header, groups=groups)
+        array_or_column = None if column is None else options.name_or_place(column)
+        result = audit_labels(
+            labels, test=test, column=array_or_column, header=header, groups=groups
+        )
         files = _counts_files(labels, output)
         result = replace(result, counts_files=files, command=terminal.command())
     if output is not None:

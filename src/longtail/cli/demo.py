@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     short_help="Show on two problems why logit adjustment works.",
 )
 @options.output_folder("Folder for report.html and results.json.", default=Path("longtail-demo"))
-@options.whole_number("--trials", 100, "How often the two Gaussians are drawn anew.", least=2)
+@options.whole_number("--trials", 100, "How often the two Gaussians are drawn.", least=2)
 @options.seed
 @options.common
 def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> None:

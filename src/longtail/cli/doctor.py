@@ -39,7 +39,11 @@ def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:
     from longtail.flows.doctor import check_up
 
     with status("Looking", quiet) as say:
-        checkup = check_up(lambda what: say(f"Looking at {what}"))
+
+        def progress(what: str) -> None:
+            say(f"Looking at {what}")
+
+        checkup = check_up(progress)
     if as_json:
         print_json(checkup.as_json())
     else:
@@ -94,8 +98,8 @@ def _machine_rows(machine: Machine) -> list[tuple[str, str]]:
         ("memory", f"{_size(machine.memory)}, {_size(machine.memory_free)} free"),
         ("shared memory", f"{_size(machine.shared_memory)} free"),
         *(
-            (f"{place.role} folder", f"{place.path}, {_size(place.free)} free")
-            for place in (machine.temporary, machine.current)
+            (f"{folder.role} folder", f"{folder.path}, {_size(folder.free)} free")
+            for folder in (machine.temporary, machine.current)
         ),
     ]
 

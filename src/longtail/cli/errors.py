@@ -44,7 +44,7 @@ class ErrorText(NamedTuple):
 
 
 def error_text(error: BaseException) -> ErrorText:
-    """The error in words. Errors nobody expected are said to be bugs."""
+    """The error in words. Unexpected errors are said to be bugs."""
     if isinstance(error, click.UsageError):
         path = "longtail" if error.ctx is None else error.ctx.command_path
         return ErrorText(_sentence(error.format_message()), f"{path} --help", USAGE)

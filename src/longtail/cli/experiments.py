@@ -12,7 +12,7 @@ from longtail.cli import terminal
 
 if TYPE_CHECKING:
     from longtail.flows.reproduce.experiment import Experiment, Inspect, Train
-    from longtail.flows.reproduce.listing import Listed
+    from longtail.flows.reproduce.overview import Listed
     from longtail.flows.reproduce.plan import RunNames
     from longtail.flows.train.recipe import Recipe
 
@@ -59,7 +59,7 @@ def recipe_of(run: Train | Inspect) -> Recipe:
 
 def show_all(results: Path | None, as_json: bool, quiet: bool) -> None:
     """List every experiment, and what of it is finished."""
-    from longtail.flows.reproduce.listing import listed
+    from longtail.flows.reproduce.overview import listed
     from longtail.recipes.experiments import EXPERIMENTS
 
     rows = listed(EXPERIMENTS.values(), run_names(), results)

@@ -156,7 +156,7 @@ def whole_number(
 
 
 def header(usual: str) -> Callable[[Command], Command]:
-    """--header/--no-header, by default told by the line itself."""
+    """--header/--no-header, by default the line itself decides."""
     what = f"Whether the first line of a table names its columns. By default it does {usual}."
     return click.option("--header/--no-header", default=None, help=what)
 

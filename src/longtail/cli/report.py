@@ -57,9 +57,10 @@ def report(
     compare.
     """
     with terminal.status("Reading", quiet) as say:
+        from longtail.flows.run_sources import single_run
         from longtail.report import page_of
 
-        one = _single_run(paths)
+        one = single_run(paths)
         used = [*([] if after is None else ["--after"]), *reader.names()]
         if used and (one is None or one.is_dir()):
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
@@ -99,48 +100,17 @@ def report(
     terminal.closing(output, [file_names.PAGE], as_json=as_json, quiet=quiet)
 
 
-def _single_run(paths: tuple[Path, ...]) -> Path | None:
-    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
-    from longtail.flows.run_sources import find_sources
-
-    if len(paths) == 1 and paths[0].is_file():
-        return paths[0]
-    sources, _ = find_sources(paths)
-    folder, *others = {source.scores.parent for source in sources}
-    if not others and (folder / file_names.RECIPE).is_file():
-        return folder
-    return sources[0].scores if len(sources) == 1 else None
-
-
 def _read(
     path: Path, after: Path | None, target: str | Path, reader: ScoreOptions
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
-    from longtail.core import Prior
-    from longtail.flows.run_sources import is_longtail_scores
-    from longtail.flows.score_sources import carried_by, check_alike
+    from longtail.flows.score_sources import before_and_after, target_of
 
     table = reader.open(path)
-    counts = reader.read_counts(table)
-    carried = carried_by(table, reader.read_carried(table), None, counts, reader.zeros)
-    before = table.as_scores(carried=carried, counts=counts)
-    if before.labels is None:
-        raise ValueError(
-            f"{path} has no labels, and a report is on what scores get right; give --labels FILE"
-        )
-    word = read_target(target, table)
-    goal = Prior.uniform(table.num_classes) if isinstance(word, str) else word
-    if after is None:
-        return before, None, goal
-    # What longtail wrote needs no options; and a column may be one of --labels.
-    if after.suffix.lower() == ".safetensors":
-        kind = None if is_longtail_scores(after) else reader.kind
-        reader = replace(reader, kind=kind, array=None, label_column=None)
-    elif reader.labels is not None:
-        reader = replace(reader, label_column=None)
-    other = replace(reader, labels=None).open(after, table.classes)
-    check_alike(other, table, None)
-    return before, other.as_scores(), goal
+    other = None if after is None else reader.open_after(after, table)
+    counts, carried = reader.read_counts(table), reader.read_carried(table)
+    scores = before_and_after(table, other, carried, counts, reader.zeros)
+    return *scores, target_of(read_target(target, table), table.num_classes)
 
 
 def _show(page: Page) -> None:

@@ -16,7 +16,7 @@ from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.flows.reproduce.experiment import Experiment
-    from longtail.flows.reproduce.plan import Plan
+    from longtail.flows.reproduce.plan import ExperimentPlan
     from longtail.flows.reproduce.result import Reproduced
     from longtail.flows.reproduce.running import Progress
 
@@ -79,7 +79,7 @@ def reproduce(
     """Make the table or figure NAME of a paper, with ours beside it and a verdict on each claim.
 
     Without a NAME all are listed. Runs go to RESULTS/runs: a finished one is not repeated, one that
-    broke off goes on. --table reads them, or what --keep has kept of them, such as results/scores.
+    broke off is resumed. --table reads them, or what --keep has kept, such as results/scores.
     """
     _check_options(ctx)
     if ledger is not None:
@@ -113,7 +113,7 @@ def _check_options(ctx: click.Context) -> None:
 
     from longtail.flows.reproduce.experiment import Needs
 
-    given = {key for key, value in ctx.params.items() if value not in (None, False, ())}
+    used = {key for key, value in ctx.params.items() if value not in (None, False, ())}
     of_experiment = ("quick", "seeds", "jobs", "dry_run", "table", "data")
     for main in ("ledger", "keep", "table"):
         others = {
@@ -121,21 +121,21 @@ def _check_options(ctx: click.Context) -> None:
             "keep": ("name", *of_experiment),
             "ledger": ("name", "keep", *of_experiment),
         }[main]
-        for other in others if main in given else ():
-            if other in given:
+        for other in others if main in used else ():
+            if other in used:
                 what = "NAME" if other == "name" else f"--{other.replace('_', '-')}"
                 raise click.UsageError(f"--{main} takes no {what}; leave one of them out")
-    if "name" not in given and not {"ledger", "keep"} & given:
-        for other in (each for each in of_experiment if each in given):
+    if "name" not in used and not {"ledger", "keep"} & used:
+        for other in (each for each in of_experiment if each in used):
             option = f"--{other.replace('_', '-')}"
             raise click.UsageError(f"{option} is for one experiment; give its NAME")
     for name, _ in ctx.params["data"]:
         if name not in get_args(Needs):
-            known = ", ".join(get_args(Needs))
-            raise click.UsageError(f"no experiment needs data called {name}; there are {known}")
+            names = ", ".join(get_args(Needs))
+            raise click.UsageError(f"no experiment needs data called {name}; there are {names}")
 
 
-def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan:
+def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> ExperimentPlan:
     from longtail.flows.reproduce.plan import needed_data, plan
 
     return plan(
@@ -149,9 +149,9 @@ def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan
     )
 
 
-def _show_plan(plan: Plan, asked: _Asked) -> None:
-    from longtail.flows.reproduce.dry_run import dry_run
-    from longtail.report.pages.reproduce_plan import plan_in_words
+def _show_plan(plan: ExperimentPlan, asked: _Asked) -> None:
+    from longtail.flows.reproduce.overview import dry_run
+    from longtail.report.pages.reproduce import plan_in_words
 
     with terminal.status("Reading", asked.quiet):
         checked = dry_run(plan, experiments.recipe_of)
@@ -180,7 +180,7 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
         import signal
 
         number = getattr(error, "signal", signal.SIGINT)
-        raise Interrupted("the same command goes on where it was", number) from None
+        raise Interrupted("the same command resumes it", number) from None
     for name in failed:
         terminal.echo(f"{name} failed: {running.log_file(results, name)} says why", err=True)
     return failed
@@ -226,7 +226,7 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
         if rows and len(heads) > 1:
             shown.print(terminal.rich_table(title, heads, rows, whole_words=True))
         claims = ("claim", "in the paper", "ours", "verdict")
-        if result.judged:
+        if result.outcomes:
             shown.print(terminal.rich_table("\nClaims", claims, words.claim_rows(result), left=4))
         terminal.echo("\n".join(words.notes(result)))
     if save:
@@ -258,26 +258,21 @@ def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> Non
 
 
 def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> None:
-    from longtail.core.files import written_whole
     from longtail.flows.reproduce.collecting import check_any, kept_in
-    from longtail.flows.reproduce.ledger import ledger
+    from longtail.flows.reproduce.ledger import check_file, ledger
     from longtail.recipes.experiments import EXPERIMENTS
-    from longtail.report.pages.ledger import TITLE, in_words, ledger_text
+    from longtail.report.pages.ledger import in_words, write_ledger
 
-    if output.resolve().is_relative_to(results.resolve()):
-        raise click.UsageError(f"{output} is in {results}, which is read; take a file outside it")
-    if output.is_file() and not output.read_bytes().startswith(TITLE.encode()):
-        raise click.UsageError(f"{output} is there and is no ledger; take another file")
+    try:
+        check_file(output, results)
+    except ValueError as error:  # it is the option that is wrong
+        raise click.UsageError(str(error)) from error
     names, every = experiments.run_names(), list(EXPERIMENTS.values())
     check_any(results, names, every)
     with terminal.status("Judging", quiet):
         kept = kept_in(results, names, every, experiments.recipe_of)
-        made = ledger(every, kept, experiments.recipe_of)
-    # As every reader of the repository would call it, wherever that is.
-    is_ours = results.resolve().parts[-2:] == ("results", "scores")
-    text = ledger_text(made, "results/scores" if is_ours else str(results))
-    with written_whole(output) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        made = ledger(every, kept, experiments.recipe_of, results)
+    write_ledger(made, output)
     if as_json:
         terminal.print_json(made.as_json())
     else:

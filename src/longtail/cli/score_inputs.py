@@ -75,6 +75,18 @@ class ScoreOptions:
                 raise
             return replace(others, label_column=None, labels=None).open(path, table.classes)
 
+    def open_after(self, path: Path, table: ScoreTable) -> ScoreTable:
+        """The scores after a change: what longtail wrote needs none of these options."""
+        from longtail.flows.run_sources import is_longtail_scores
+
+        others = replace(self, labels=None)
+        if path.suffix.lower() == ".safetensors":
+            kind = None if is_longtail_scores(path) else self.kind
+            others = replace(others, kind=kind, array=None, label_column=None)
+        elif self.labels is not None:  # the column may be one of --labels
+            others = replace(others, label_column=None)
+        return others.open(path, table.classes)
+
     def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
         """Training samples of each class: those of --counts, else those the file of scores has."""
         from longtail.flows.prior_files import read_counts

@@ -47,14 +47,14 @@ def sweep(
 
     KEY=VALUE is as in `longtail train`; several values with commas between them make the grid:
     loss.lam=1e-3,1e-2,1e-1. The validation part chooses a point. A finished run is never trained
-    again, and the same command goes on where it was stopped.
+    again, and the same command resumes one that was stopped.
     """
     from longtail.recipes.catalogue import read_recipe, recipe_name
 
     recipe, title = read_recipe(name), recipe_name(name)
-    given = [*settings, *([] if data is None else [f"data.path={data}"])]
+    changes = [*settings, *([] if data is None else [f"data.path={data}"])]
     if dry_run:
-        _show_plan(recipe, given, output, seeds, title, as_json)
+        _show_plan(recipe, changes, output, seeds, title, as_json)
         return
     try:
         with terminal.bars(quiet) as bar:
@@ -62,7 +62,7 @@ def sweep(
             from longtail.flows.sweep import sweep as train_grid
             from longtail.report import save
 
-            _, runs = planned_runs(recipe, given, output, seeds=seeds, name=title)
+            _, runs = planned_runs(recipe, changes, output, seeds=seeds, name=title)
             task = bar.add_task("runs", total=len(runs), detail="")
 
             def progress(ended: Ended) -> None:
@@ -71,7 +71,7 @@ def sweep(
 
             result = train_grid(
                 recipe,
-                given,
+                changes,
                 output,
                 seeds=seeds,
                 at_once=jobs,
@@ -82,7 +82,7 @@ def sweep(
             )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", 2)
-        raise Interrupted("the same command goes on with what is not finished", number) from None
+        raise Interrupted("the same command resumes what is not finished", number) from None
     _show(result, output, as_json, quiet)
 
 

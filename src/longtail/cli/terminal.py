@@ -79,7 +79,7 @@ def is_shown(quiet: bool) -> bool:
 
 @contextmanager
 def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What is being done, for work whose length nobody knows; call it to say something else."""
+    """What is being done, for work of unknown length; call it to say something else."""
     if not is_shown(quiet):
         yield lambda what: None
         return

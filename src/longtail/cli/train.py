@@ -56,7 +56,7 @@ def train(
     """Train by the recipe NAME of `longtail recipes`, or by that of a file.
 
     KEY=VALUE changes single values: optimizer.lr=0.1, loss=lade, loss.alpha=0.1, epochs=10,
-    'augment=[crop, flip]'. Stopped at any moment, the same command goes on where it was. On several
+    'augment=[crop, flip]'. Stopped at any moment, the same command resumes it. On several
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
     from longtail.flows.train.reading import overridden
@@ -85,7 +85,7 @@ def train(
             )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)
-        raise Interrupted("the same command goes on after the last checkpoint", number) from None
+        raise Interrupted("the same command resumes after the last checkpoint", number) from None
     if terminal.is_first():
         _show(result, as_json)
         names = (file_names.PAGE, file_names.METRICS, file_names.MODEL)
@@ -95,7 +95,7 @@ def train(
 def _check(
     name: str, recipe: Recipe, output: Path | None, resume: Literal["auto", "never"]
 ) -> None:
-    """What can be told before torch is imported."""
+    """What can be refused before torch is imported."""
     from longtail.flows.train.reading import RecipeError
     from longtail.flows.train.run_folder import (
         check_data,
@@ -206,7 +206,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     rows = {key: named_recipe(key) for key in order}
     if as_json:
         terminal.print_json(
-            [{"name": k, "about": r.about, "data": data_needed(r)} for k, r in rows.items()]
+            [{"name": k, "about": r.about, "data": r.data.needed} for k, r in rows.items()]
         )
         return
     _list(rows)
@@ -214,24 +214,12 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     terminal.note(hint, as_json=as_json, quiet=quiet)
 
 
-def data_needed(recipe: Recipe) -> str:
-    """Which data a recipe needs, in a few words."""
-    from longtail.flows.train.recipe import Cifar10, CifarSet, ImageFolder, ImageLists
-
-    data = recipe.data
-    if isinstance(data, CifarSet):
-        return "CIFAR-10" if isinstance(data, Cifar10) else "CIFAR-100"
-    if isinstance(data, ImageLists):
-        return f"images and {data.train}"
-    return "a folder class/file" if isinstance(data, ImageFolder) else "an .npz file"
-
-
 def _list(rows: dict[str, Recipe]) -> None:
     """A line a recipe, under what data it needs."""
     groups: dict[str, list[str]] = {}
     width = max(map(len, rows)) + 2
     for name, recipe in rows.items():
-        groups.setdefault(data_needed(recipe), []).append(f"  {name:<{width}}{recipe.about}")
+        groups.setdefault(recipe.data.needed, []).append(f"  {name:<{width}}{recipe.about}")
     for data, lines in groups.items():
         terminal.echo("\n".join([f"Needs {data}:", *lines, ""]))
 
@@ -243,7 +231,7 @@ def _list(rows: dict[str, Recipe]) -> None:
 @options.choice(
     "--batch-norm",
     ("keep", "reestimate", "reestimate_class_balanced"),
-    "Batch-norm statistics as training left them, or estimated anew on the training images: on "
+    "Batch-norm statistics as training left them, or estimated again on the training images: on "
     "each once, or on all classes alike.",
 )
 @options.whole_number("--batch-size", 256, "Images at a time.")

@@ -19,8 +19,8 @@ from longtail.core.arrays import ArrayLike, as_numpy, is_torch, refuse_lossy
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
 from longtail.data.tables.label_codes import LabelCodes, as_names, first_few
+from longtail.flows import label_profile
 from longtail.flows.file_names import AUDIT_RESULT, COUNTS
-from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
 from longtail.flows.results import Result, write_json
 
 _Counts: TypeAlias = Mapping[str, int] | Mapping[int, int] | Prior
@@ -49,11 +49,11 @@ class AuditResult(Result):
     classes: tuple[str, ...]  # the names of the classes
     counts: tuple[int, ...]  # training samples of each class
     test_counts: tuple[int, ...] | None  # test samples of each class; None without a test set
-    train: Profile  # how long the tail of the training set is
-    groups: tuple[Group, ...]  # classes with many, medium and few training samples
+    train: label_profile.Profile  # how long the tail of the training set is
+    groups: tuple[label_profile.Group, ...]  # classes with many, medium and few training samples
     edges: GroupEdges  # of these
-    test: Profile | None = None  # how long the tail of the test set is
-    shift: Shift | None = None  # how far the test set differs from the training set
+    test: label_profile.Profile | None = None  # how long the tail of the test set is
+    shift: label_profile.Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
     counts_files: tuple[str, str] = COUNTS  # what remedies call the files of these counts
     command: str = "lt.audit"  # what made it
@@ -77,14 +77,10 @@ class AuditResult(Result):
         return test is not None and test.imbalance_ratio <= _BALANCED and not test.absent
 
     @property
-    def curves(self) -> dict[str, tuple[float, ...]]:
-        """Of each set the share of samples in the k classes that training has most of, k = 0 on."""
-        order = np.argsort(-np.asarray(self.counts), kind="stable")
+    def curves(self) -> dict[str, label_profile.ShareCurve]:
+        """Of each set what the classes hold that training has most of, in 100 steps or fewer."""
         sets = {"train": self.counts} | ({"test": self.test_counts} if self.test_counts else {})
-        return {
-            name: (0.0, *(np.asarray(part)[order].cumsum() / sum(part)).tolist())
-            for name, part in sets.items()
-        }
+        return {name: label_profile.share_curve(part, self.counts) for name, part in sets.items()}
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -180,7 +176,7 @@ def audit(
         labels: A file or folder, labels, a mapping from class to count, or `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
-        header: Whether the first line of a table names its columns; by default told by its words.
+        header: Whether the first line of a table names its columns; by default its words decide.
         groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
 
     >>> result = audit({"cat": 900, "dog": 90, "fox": 10}, test={"cat": 50, "dog": 50, "fox": 50})
@@ -227,11 +223,11 @@ def audit_counts(
         classes=names,
         counts=tuple(counts.tolist()),
         test_counts=None if tested is None else tuple(tested.tolist()),
-        train=profile_of(counts, names),
-        groups=groups_of(counts, tested, edges),
+        train=label_profile.profile_of(counts, names),
+        groups=label_profile.groups_of(counts, tested, edges),
         edges=edges,
-        test=None if tested is None else profile_of(tested, names),
-        shift=None if tested is None else shift_of(counts, tested, names),
+        test=None if tested is None else label_profile.profile_of(tested, names),
+        shift=None if tested is None else label_profile.shift_of(counts, tested, names),
         sources=sources,
     )
 

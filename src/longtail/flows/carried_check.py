@@ -2,7 +2,7 @@ r"""What logits are declared to carry beside what their labels say they carry.
 
 An offset that is measured has the information h = Σ p(1 − p) over the samples; its error is normal
 with variance 1/h, whose mean distance from zero is √(2/(πh)). That offsets are fitted together is
-left out. Whether all of the difference may be chance is told by the likelihood ratio of the labels
+left out. Whether all of the difference may be chance, the likelihood ratio says of the labels
 against the 95 % quantile of χ² with C − 1 degrees of freedom; the frequencies of the samples are
 taken as they are, so the ratio is rather too small than too large.
 

@@ -98,7 +98,7 @@ class SampleSet:
 class Run:
     """One trained model, measured.
 
-    Scores that carry the target, or nobody knows what, are not moved: `as_trained` is `metrics`.
+    Scores that carry the target, or an unknown prior, are not moved: `as_trained` is `metrics`.
     """
 
     method: str  # what it is a run of
@@ -108,7 +108,7 @@ class Run:
     nll: Floats  # of each sample, −log p(y|x)
     gap: Floats  # of each sample, right − confidence with the sign of its bin
     as_trained: Mapping[str, Interval] = field(default_factory=dict)  # of the scores as they are
-    moved: bool = True  # False where nobody knows what the scores carry, so that they stayed
+    moved: bool = True  # False where it is not known what the scores carry, so that they stayed
     source: str = ""  # where the scores are from
 
     def terms(self, key: str) -> Floats:

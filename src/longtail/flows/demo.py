@@ -122,7 +122,7 @@ def demo(
     progress: Callable[[Literal["gaussians", "caltech"]], None] = lambda problem: None,
     command: str = "longtail demo",
 ) -> DemoResult:
-    """Both problems, several fits at a time; `progress` is told after each of which it was."""
+    """Both problems, several fits at a time; `progress` gets the name of each that ends."""
     workers, threads = min(4, os.cpu_count() or 1), torch.get_num_threads()
     torch.set_num_threads(1)  # the problems are small: one thread each
     try:

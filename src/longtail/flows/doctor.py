@@ -1,7 +1,7 @@
 """What is installed here, what it can do, and what to mend.
 
-Each check stands for itself: what is broken is told, not raised. Torch is imported only to look at
-it: without it the half that works on scores is whole, and the half that trains is not there.
+Each check stands for itself: what is broken is reported, not raised. Torch is imported only to look
+at it: without it the half that works on scores is whole, and the half that trains is not there.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Checkup:
 
 
 def check_up(progress: Callable[[str], None] = lambda what: None) -> Checkup:
-    """Look at everything; `progress` is told what is looked at next."""
+    """Look at everything; `progress` gets what is looked at next."""
     packages = []
     for name in (*NEEDED, *EXTRAS):
         progress(name)

@@ -32,7 +32,7 @@ def features(
 
     `source` is a run folder, or its model. The images at `data` are read as the run's recipe says
     but for `settings`, such as "data.kind=folder". Batch-norm statistics stay, or are estimated
-    anew on the training part, image by image or of all classes alike (NCM A.4).
+    again on the training part, image by image or of all classes alike (NCM A.4).
     """
     for setting in settings:
         if not setting.startswith(("data.", "data=", "num_workers=")):

@@ -143,7 +143,7 @@ def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
         part.all_features.div_(unit)
     if validation is not None:
         return FitSamples(train, [Fold(train, validation)], parts.get("test"), unit)
-    number = fold_numbers(train.labels, folds, seed)
+    number = folds_but_single_samples(train.labels, folds, seed)
 
     def where(chosen: Tensor) -> Samples:
         return Samples(train.all_features, train.all_labels, chosen.nonzero().flatten())
@@ -168,7 +168,7 @@ def _unit(features: Tensor) -> float:
     return unit
 
 
-def fold_numbers(labels: Tensor, folds: int, seed: int) -> Tensor:
+def folds_but_single_samples(labels: Tensor, folds: int, seed: int) -> Tensor:
     """The fold of each sample; -1 for the only sample of a class, which is always trained on."""
     number = as_tensor(stratified_folds(labels, folds, seed)).clone()
     number[torch.bincount(labels)[labels] == 1] = -1
@@ -178,7 +178,7 @@ def fold_numbers(labels: Tensor, folds: int, seed: int) -> Tensor:
 def choose_decay(
     folds: Sequence[Fold], target: Prior, progress: Callable[[], None] = lambda: None
 ) -> DecayChoice:
-    """The best weight decay for linear layers of these folds; `progress` is told of each."""
+    """The best weight decay for linear layers of these folds; `progress` is called after each."""
     layers: dict[float, list[nn.Linear]] = {}  # by the step on the grid, 0 in the middle
     losses: dict[float, float] = {}
 

@@ -22,7 +22,7 @@ def cross_fitted(scores: Scores, fit: Callable[[Scores], Adjuster]) -> Scores:
 
 
 def in_folds(samples: Scores, predicted: Callable[[Mask, Mask], Scores]) -> Scores:
-    """What is predicted for each fold, told which samples are the rest and which its own."""
+    """What is predicted for each fold from the mask of the other samples and that of its own."""
     folds = as_numpy(stratified_folds(as_numpy(samples.labels), FOLDS))
     parts = [predicted(folds != fold, folds == fold) for fold in range(FOLDS)]
     order = np.argsort(folds, kind="stable")  # of the samples, as `parts` has them

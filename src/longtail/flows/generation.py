@@ -79,10 +79,10 @@ def generation(
     """A folder to write files to; they take the place of those that were there before.
 
     Args:
-        folder: Where they go; made if it is not there. A BlockingIOError if somebody writes there.
+        folder: Where they go; made if it is not there. A BlockingIOError if a process writes there.
         kind: What they are; a folder with files of another kind is refused.
         names: Files that older runs may have left without saying so.
-        keep: Whether files that were there before stay, but for those that are written anew.
+        keep: Whether files that were there before stay, but for those that are written again.
     """
     from longtail.core.files import locked
 
@@ -140,7 +140,7 @@ def check_kind(folder: Path, kind: str) -> None:
 
 
 def check_free(folder: Path) -> None:
-    """A BlockingIOError if somebody writes there now."""
+    """A BlockingIOError if another process writes there now."""
     if (folder / HIDDEN).is_dir():
         from longtail.core.files import locked
 
@@ -172,7 +172,7 @@ def settle(folder: Path) -> bool:
     try:
         with locked(folder):
             _finish(folder)
-    except OSError:  # somebody is at it, or we may not write here
+    except OSError:  # another process is at it, or we may not write here
         return False
     return True
 

@@ -14,15 +14,14 @@ from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import CarriedCheck, check_carried, estimated_prior, over_uniform
 from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
 from longtail.flows.label_profile import Profile, profile_of
-from longtail.flows.mistakes import Mistakes, mistakes_of
 from longtail.flows.paths import MOST_SAMPLES, TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
-from longtail.flows.samples import BeforeAfter, Standing
+from longtail.flows.samples import BeforeAfter, Mistakes, Standing, mistakes_of
 from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
 from longtail.shift import PriorEstimate
 from longtail.stats import Interval
 
-_MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
+_MISCALIBRATED = 0.05  # an ECE so much above what chance gives is mentioned
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3

@@ -18,8 +18,9 @@ of at most √(Σ_k 1/(4·m_k)) / K.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from longtail.stats import chi_square_score
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 _SHOWN_MOVES = 5
+_STEPS = 100  # of a curve: more look the same
 _RARE = 2.33  # standard deviations that one set in a hundred exceeds by chance
 _NOTABLE = 0.05
 
@@ -173,3 +175,22 @@ def shift_of(train: Counts, test: Counts, names: tuple[str, ...]) -> Shift:
 
 def _names_where(mask: npt.NDArray[np.bool_], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names[at] for at in np.flatnonzero(mask))
+
+
+class ShareCurve(NamedTuple):
+    """How much of all samples so many classes hold."""
+
+    classes: list[float]  # how many, %
+    samples: list[float]  # what they hold, %
+
+
+def share_curve(counts: Sequence[int], order_by: Sequence[int]) -> ShareCurve:
+    """What the classes hold that have most samples by `order_by`, which they are taken in.
+
+    >>> share_curve([6, 1, 3], [9, 5, 7])
+    ShareCurve(classes=[0.0, 33.3, 66.7, 100.0], samples=[0.0, 60.0, 90.0, 100.0])
+    """
+    order, size = np.argsort(-np.asarray(order_by), kind="stable"), len(counts)
+    at = np.round(size * np.linspace(0, 1, min(size, _STEPS) + 1)).astype(np.int64)
+    held = np.append(0, np.asarray(counts)[order].cumsum())
+    return ShareCurve((100 * at / size).tolist(), (100 * held[at] / held[-1]).tolist())

@@ -38,12 +38,12 @@ from longtail.stats import Part
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
-_MOST_SEEDS, MOST_TIMES = 100, 1000  # more seeds, and so many times the samples, nobody has
-_POWER = 0.8  # how often a real difference should be told
+_MOST_SEEDS, MOST_TIMES = 100, 1000  # more than that is out of reach
+_POWER = 0.8  # how often a real difference should be found
 
 
 @dataclass(frozen=True)
-class Difference:
+class Contrast:
     """The first method less the second, in one metric."""
 
     value: float  # the difference of their means
@@ -92,7 +92,7 @@ def difference(
     samples: SampleSet,
     key: str,
     noise: Part | None = None,
-) -> Difference:
+) -> Contrast:
     """Compare the runs of two methods; `noise` stands in for the seeds of one with one run."""
     one, other = (np.stack([run.terms(key) for run in runs]) for runs in (first, second))
     weight = samples.weights(key)
@@ -111,7 +111,7 @@ def difference(
         elif noise is not None:
             seeds.append(noise)
     shared = min(shared, both.variance)
-    return Difference(
+    return Contrast(
         value=_rounded(float(apart @ weight[samples.labels])),
         seeds=_welch(seeds, shared) if seeds else None,
         samples=Part(both.variance - shared, both.freedom),
@@ -146,7 +146,7 @@ def _err_together(
 
 def spread(
     values: Floats, terms: Floats, labels: npt.NDArray[np.int64], weight: Floats
-) -> Difference:
+) -> Contrast:
     """The mean of one value a run, and how sure it is.
 
     Args:
@@ -164,7 +164,7 @@ def spread(
         seeds = _welch([own], shared)
     samples = Part(both.variance - shared, both.freedom)
     value = _rounded(float(values.mean()))
-    return Difference(value, seeds, samples, shared, len(values), by_seed=True)
+    return Contrast(value, seeds, samples, shared, len(values), by_seed=True)
 
 
 def _rest(terms: Floats, labels: npt.NDArray[np.int64], weight: Floats) -> float:
@@ -266,7 +266,7 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
 
 
 def _beside_best(
-    method: str, behind: float, between: Difference, judged: stats.HolmResult
+    method: str, behind: float, between: Contrast, judged: stats.HolmResult
 ) -> BesideBest:
     wide = between.reach(judged.level)
     ends = behind - wide, behind + wide
@@ -275,7 +275,7 @@ def _beside_best(
     return BesideBest(method, behind, *ends, judged.p, False, *needed(between, judged.level))
 
 
-def needed(between: Difference, level: float) -> tuple[float | None, float | None, float | None]:
+def needed(between: Contrast, level: float) -> tuple[float | None, float | None, float | None]:
     """About what would tell a difference as large as the one seen; None if no number would.
 
     How many seeds each; how many times the samples, with the seeds there are; times both.

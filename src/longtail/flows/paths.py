@@ -32,8 +32,8 @@ from longtail.core.arrays import as_numpy
 from longtail.core.blocks import slices
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import recalls
-from longtail.metrics.terms import bin_of
+from longtail.metrics import Accumulator, recalls
+from longtail.metrics.recall import mean_recall
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
@@ -62,7 +62,7 @@ class TauPath:
     tau: float  # that of the result, where the slider starts
     best_tau: float  # where on the slider accuracy under the target is highest on these samples
     slider: Floats  # the steps of the slider
-    place: int  # that of the result among the steps and itself
+    position: int  # that of the result among the steps and itself
     is_between: bool  # whether that place lies between those of the steps
     ends: npt.NDArray[np.uint16]
     weights: dict[str, Floats]  # what each class counts for in each accuracy
@@ -99,7 +99,7 @@ def tau_path(
         tau=tau,
         best_tau=best_place(steps, tau, curve),
         slider=steps,
-        place=int(np.searchsorted(taus, tau)),
+        position=int(np.searchsorted(taus, tau)),
         is_between=len(taus) > len(steps),
         ends=_ends(taus - tau, curve.intervals, samples),
         weights=weights,
@@ -190,7 +190,7 @@ class TargetPath:
     @property
     def ratios(self) -> tuple[float, ...]:
         """The same of the target at each of the places."""
-        return tuple(self.ratio ** abs(1 - place) for place in PLACES)
+        return tuple(self.ratio ** abs(1 - position) for position in PLACES)
 
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:
@@ -198,34 +198,25 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
     source, carried = samples.source, samples.before.carried
     if source is None or carried is None or source.is_close(Prior.uniform(source.num_classes)):
         return None
+    if not source.probs[samples.label_counts > 0].any():  # no sample would count
+        return None
     result = samples.after
     if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
         result = samples.before
-    targets = [source.tempered(1 - place) for place in PLACES]
+    targets = [source.tempered(1 - position) for position in PLACES]
     offsets = np.stack([prior_offset(result.carried, target) for target in targets])
-    as_they_are = measured(samples.before, np.zeros((1, samples.num_classes)))[0]
-    moved = measured(result, offsets)
-    size = np.maximum(samples.label_counts, 1)
-    weights = [(target.probs / size)[samples.labels] for target in targets]
+    (as_they_are,) = sums_with(samples.before, np.zeros((1, samples.num_classes)))
+    moved = sums_with(result, offsets)
     logs = source.log
     return TargetPath(
-        left=tuple(under(as_they_are, weight) for weight in weights),
-        moved=tuple(map(under, moved, weights)),
+        left=tuple(under(as_they_are, target) for target in targets),
+        moved=tuple(map(under, moved, targets)),
         ratio=float(np.exp(logs.max() - logs.min())),
     )
 
 
-class PerSample(NamedTuple):
-    """Of each sample: whether it is right, with what confidence, its log-loss and its bin."""
-
-    right: Floats
-    confidence: Floats
-    loss: Floats
-    bins: npt.NDArray[np.int64]
-
-
-def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
-    """What the logits say of their samples, with each row of offsets added to them."""
+def sums_with(scores: Scores, offsets: Floats) -> list[Accumulator]:
+    """The sums of labelled scores with each row of offsets added to them."""
     logits, labels = as_numpy(scores.logits), as_numpy(scores.labels)
     shape = len(offsets), len(logits)
     right, highest, own, total = (np.empty(shape) for _ in range(4))
@@ -239,24 +230,23 @@ def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
         with np.errstate(divide="ignore"):
             sums = np.log(np.exp(block - most) @ factors).T
         total[:, at] = sums + most.T + tops[:, None]
-        for place, offset in enumerate(offsets):
+        for position, offset in enumerate(offsets):
             # From the logits, as Scores.predict does: probabilities may tie where these do not.
             moved = block + offset.astype(block.dtype)
             taken = moved.argmax(axis=1)
-            right[place, at] = taken == true
-            highest[place, at] = moved[index, taken]
-            own[place, at] = moved[index, true]
+            right[position, at] = taken == true
+            highest[position, at] = moved[index, taken]
+            own[position, at] = moved[index, true]
     # Where the likely classes are next to ruled out, the sum may leave the range of numbers.
     confidence, loss = np.exp(np.minimum(highest - total, 0.0)), total - own
-    measures = zip(right, confidence, loss, bin_of(confidence), strict=True)
-    return [PerSample(*parts) for parts in measures]
+    return [
+        Accumulator.of_terms(labels, each, scores.num_classes, confidence=sure, nll=nll)
+        for each, sure, nll in zip(right, confidence, loss, strict=True)
+    ]
 
 
-def under(samples: PerSample, weights: Floats) -> UnderTarget:
-    """Accuracy, ECE and NLL where samples count by their weights."""
-    shares = weights / weights.sum()
-    gaps = np.bincount(samples.bins, shares * (samples.right - samples.confidence))
-    counted = shares > 0  # a class that does not count may have an infinite loss
-    loss = float(shares[counted] @ samples.loss[counted])
-    accuracy, error = float(shares @ samples.right), float(np.abs(gaps).sum())
-    return UnderTarget(accuracy, error, loss if math.isfinite(loss) else None)
+def under(sums: Accumulator, target: Prior) -> UnderTarget:
+    """Accuracy, ECE and NLL where labels follow the target."""
+    moved = sums.under(target)
+    accuracy, loss = mean_recall(moved.recalls, target.probs), moved.mean(moved.nll)
+    return UnderTarget(accuracy, moved.ece, loss if math.isfinite(loss) else None)

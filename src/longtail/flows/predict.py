@@ -145,7 +145,7 @@ def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     method = METHODS.get(about.method)
 
     def logits(features: Tensor) -> tuple[Tensor, Prior | None]:
-        if method is None or target is None:  # a head that somebody saved by itself
+        if method is None or target is None:  # a head that was saved by itself
             return head(features), head.carried
         scores = predicted(method, head, features, target)
         return scores.logits, scores.carried

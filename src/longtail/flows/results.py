@@ -42,7 +42,7 @@ def register_renderer(render: Callable[[Result], str]) -> None:
 def staged(
     output: str | os.PathLike[str] | None, kind: str, names: Sequence[str], inputs: Iterable[Path]
 ) -> AbstractContextManager[Path | None]:
-    """A generation of files for a flow that writes only if it is told where, and over no input."""
+    """A generation of files for a flow that writes only if it has a folder, and over no input."""
     if output is None:
         return nullcontext()
     check_not_inputs(Path(output), names, inputs)
@@ -50,7 +50,7 @@ def staged(
 
 
 def check_not_inputs(output: Path, names: Sequence[str], inputs: Iterable[Path]) -> None:
-    """A ValueError if an input is the output, or in that folder and written anew or before."""
+    """A ValueError if an input is the output, or in that folder and written now or before."""
     gone = [output]
     if names:
         current = generation_in(output)

@@ -64,7 +64,7 @@ class Source:
 
     scores: Path
     base: str  # the name to start from: a recipe, a folder, a file
-    seed: str  # of the run; the file where nobody knows it
+    seed: str  # of the run; the file where it is not known
     kind: Kind = "logits"
     settings: Mapping[str, Any] = field(default_factory=dict)  # what decides what is learned
     head: str = ""  # the second-stage head, if it is of one
@@ -107,7 +107,7 @@ def _in_path(path: Path, left_out: list[Note]) -> list[Source]:
     if not sources:
         raise ValueError(
             f"{path} is a run without scores: it has not finished; start the same longtail train "
-            "command again, and it goes on"
+            "command again to finish it"
         )
     return sources
 
@@ -210,6 +210,17 @@ def _file(path: Path) -> Source:
     if seeded is None:
         return Source(path, name.name, str(path), kind)
     return Source(path, seeded[1] or name.parent.name, seeded[2], kind)
+
+
+def single_run(paths: Sequence[Path]) -> Path | None:
+    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
+    if len(paths) == 1 and paths[0].is_file():
+        return paths[0]
+    sources, _ = find_sources(paths)
+    folder, *others = {source.scores.parent for source in sources}
+    if not others and (folder / RECIPE).is_file():
+        return folder
+    return sources[0].scores if len(sources) == 1 else None
 
 
 def is_longtail_scores(path: Path) -> bool:

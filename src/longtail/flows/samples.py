@@ -1,4 +1,7 @@
-"""Labelled scores of the same samples before and after: what every judgement looks at."""
+"""Labelled scores of the same samples before and after, which every judgement looks at.
+
+And their mistakes: which classes are taken for which.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +18,15 @@ from longtail.core import GroupEdges, Prior, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.data import long_tailed_subset
 from longtail.group_edges import DEFAULT_EDGES
+from longtail.metrics.confusion import group_confusion, most_mistaken
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
+_PAIRS = 10  # of classes that are mistaken for each other
 _FITTED_ON = 2**19  # numbers that a fit for the page looks at: a second or two
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -241,3 +247,43 @@ def some_of_each_class(labels: Integers, num_classes: int) -> Integers:
     counts = np.bincount(labels, minlength=num_classes)
     share = np.ceil(most / len(labels) * counts).astype(np.int64)
     return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(np.maximum(share, 2), counts))))
+
+
+class Pair(NamedTuple):
+    """A class that is taken for another."""
+
+    true: int  # the class
+    taken: int  # what it is taken for
+    samples: int  # how many samples it has here
+    shares: tuple[float, ...]  # of them taken for the other, before, and after if that differs
+
+
+@dataclass(frozen=True, eq=False)
+class Mistakes:
+    """The mistakes of the samples.
+
+    Attributes:
+        confusions: By side a row for each group of true classes: the share right, then the share
+            wrong in each group. Classes count the same; NaN for a group without samples.
+    """
+
+    confusions: dict[str, Floats]
+    pairs: tuple[Pair, ...]  # what the rarer half of the classes loses most to, the worst first
+
+
+def mistakes_of(samples: BeforeAfter) -> Mistakes:
+    """Count the mistakes of both sides."""
+    labels, classes = samples.labels, samples.num_classes
+    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
+    rare = np.zeros(classes, dtype=bool)
+    rare[samples.order[classes // 2 :]] = True
+    pairs = []
+    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
+        own = labels == worst.true
+        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
+        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
+    confusions = {
+        name: group_confusion(side, labels, classes, groups=samples.groups)
+        for name, side in taken.items()
+    }
+    return Mistakes(confusions, tuple(pairs))

@@ -37,7 +37,7 @@ _LOOKED_AT, _DIGITS = 1000, 0.01
 
 
 class CarriedError(ValueError):
-    """It cannot be told what scores carry by what the caller says of it."""
+    """What the caller says does not settle what scores carry."""
 
 
 def as_source(scores: SourceLike) -> Source:
@@ -136,12 +136,38 @@ def carried_by(
 
 
 def unknown_carried(source: Source) -> NoReturn:
-    """Raise: nobody says what the scores carry."""
+    """Raise: it is not known what the scores carry."""
     raise CarriedError(
         f"it is not known what prior {name_of(source)} carries: give the training counts if the "
         "model was trained by cross-entropy (train=, --counts FILE), or say it (carried=, "
         "--carried)"
     )
+
+
+def before_and_after(
+    table: ScoreTable,
+    other: ScoreTable | None,
+    carried: CarriedWord | Prior | None,
+    counts: Integers | None,
+    zeros: Literal["error", "smooth"],
+) -> tuple[Scores, Scores | None]:
+    """The scores of a file with the prior that they carry, and those of the same samples after."""
+    prior = carried_by(table, carried, None, counts, zeros)
+    before = table.as_scores(carried=prior, counts=counts)
+    if before.labels is None:
+        raise ValueError(
+            f"{name_of(table)} has no labels, and a report is on what scores get right; give "
+            "--labels FILE"
+        )
+    if other is None:
+        return before, None
+    check_alike(other, table, None)
+    return before, other.as_scores()
+
+
+def target_of(target: str | Prior, num_classes: int) -> Prior:
+    """A prior, or the uniform one if it is called by its name."""
+    return Prior.uniform(num_classes) if isinstance(target, str) else target
 
 
 def check_alike(other: Source, source: Source, carried: Prior | None) -> None:

@@ -80,7 +80,7 @@ def shifted_sets(
             continue
         at = order[as_numpy(shifted_subset(labels[order], counts, ratio, direction))]
         prior = Prior.of(np.bincount(labels[at], minlength=test.num_classes))
-        found = None if estimate is None else estimate.prior(at)
+        moved_to = None if estimate is None else estimate.prior(at)
         made.append(
             ShiftedSet(
                 direction,
@@ -88,8 +88,10 @@ def shifted_sets(
                 samples=len(at),
                 as_trained=judge.accuracy(prior),
                 known=None if test.carried is None else judge.accuracy(prior, moved_to=prior),
-                estimated=None if found is None else judge.accuracy(prior, moved_to=found),
-                distance=None if found is None else float(abs(found.probs - prior.probs).sum() / 2),
+                estimated=None if moved_to is None else judge.accuracy(prior, moved_to=moved_to),
+                distance=None
+                if moved_to is None
+                else float(abs(moved_to.probs - prior.probs).sum() / 2),
             )
         )
     return tuple(made)

@@ -33,7 +33,7 @@ def usable_cores() -> int:
 
 
 def is_taken(folder: Path) -> bool:
-    """Whether somebody writes there now."""
+    """Whether a process writes there now."""
     try:
         check_free(folder)
     except BlockingIOError:

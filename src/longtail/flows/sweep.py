@@ -3,8 +3,8 @@
     longtail sweep NAME loss.tau=0.5,1,1.5 --data PATH -o OUT
 
 A run is a folder of its own in OUT/runs: what is finished is never trained again, what broke off
-goes on, and a later sweep with more values or seeds adds to it. Only the validation part chooses: a
-point that was chosen on the test part would be no estimate of anything.
+is resumed, and a later sweep with more values or seeds adds to it. Only the validation part
+chooses: a point that was chosen on the test part would be no estimate of anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPEN, _CLOSE = "[{(", "]})"
 _NO_NAME = re.compile(r"[^\w.,=+-]+")  # what is no part of a folder's name
 
 
-class PlannedRun(NamedTuple):
+class SweptRun(NamedTuple):
     """A run of a sweep, and how far it is."""
 
     values: tuple[str, ...]  # of the keys that vary, as they were written
@@ -66,15 +66,15 @@ def sweep(
         at_once: Runs at a time, each a process of one thread; by default as many as cores.
         name: What the recipe is called.
         page: Writes a page on the result beside sweep.json: `longtail.report.save`.
-        progress: Told of each run that is over.
+        progress: Called for each run that is over.
         command: What the page says has made it.
     """
-    given = list(settings)
-    keys, runs = planned_runs(recipe, given, folder, seeds=seeds, name=name)
+    changes = list(settings)
+    keys, runs = planned_runs(recipe, changes, folder, seeds=seeds, name=name)
     ended = train_many([run.job for run in runs], at_once, progress)
     failed = tuple((each.job.folder.name, each.error) for each in ended if each.how == "failed")
     finished = [run for run, each in zip(runs, ended, strict=True) if each.how != "failed"]
-    by_values: dict[tuple[str, ...], list[PlannedRun]] = {}
+    by_values: dict[tuple[str, ...], list[SweptRun]] = {}
     for run in finished:
         by_values.setdefault(run.values, []).append(run)
     uniform = all(run.job.recipe.target.prior == "uniform" for run in runs)
@@ -95,7 +95,7 @@ def planned_runs(
     *,
     seeds: Sequence[int] | None = None,
     name: str = "recipe",
-) -> tuple[tuple[str, ...], list[PlannedRun]]:
+) -> tuple[tuple[str, ...], list[SweptRun]]:
     """The keys that vary, and every run with how far it is; nothing is trained.
 
     >>> start = {"data": {"kind": "cifar100", "path": "."}, "loss": "elm"}
@@ -129,7 +129,7 @@ def planned_runs(
         raise RecipeError(f"a value is given twice in {' '.join(settings)}; give it once")
     states = states_of([job for _, job in planned])
     return keys, [
-        PlannedRun(values, job.recipe.seed, job, state)
+        SweptRun(values, job.recipe.seed, job, state)
         for (values, job), state in zip(planned, states, strict=True)
     ]
 
@@ -172,16 +172,16 @@ class _Metrics(msgspec.Struct):
     metrics: dict[Split, dict[str, dict[str, Interval]]]
 
 
-def _measured(values: tuple[str, ...], runs: Sequence[PlannedRun]) -> SweepPoint:
-    found = []
+def _measured(values: tuple[str, ...], runs: Sequence[SweptRun]) -> SweepPoint:
+    per_run = []
     for run in runs:
         file = run.job.folder / METRICS
         with reading(file, "the metrics of a run"):
             of_run = msgspec.json.decode(read_whole(file), type=_Metrics)
-            found.append({key: each[of_run.headline] for key, each in of_run.metrics.items()})
+            per_run.append({key: each[of_run.headline] for key, each in of_run.metrics.items()})
     metrics: dict[Split, dict[str, Estimate]] = {
-        split: {key: estimate([each[split][key] for each in found]) for key in keys}
-        for split, keys in found[0].items()
+        split: {key: estimate([each[split][key] for each in per_run]) for key in keys}
+        for split, keys in per_run[0].items()
     }
     seeds = tuple(run.seed for run in runs)
     return SweepPoint(values, seeds, of_run.headline, metrics)

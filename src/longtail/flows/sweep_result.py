@@ -43,8 +43,10 @@ class SweepResult(Result):
     @property
     def chosen(self) -> SweepPoint | None:
         """The point that is the best on the validation part; None where there is no such part."""
-        known = [point for point in self.points if self._validated(point) is not None]
-        return max(known, key=lambda point: self._validated(point) or 0.0) if known else None
+        validated = [point for point in self.points if self._validated(point) is not None]
+        return (
+            max(validated, key=lambda point: self._validated(point) or 0.0) if validated else None
+        )
 
     @property
     def overlapping(self) -> tuple[SweepPoint, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,10 @@ from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted, Lo
 from longtail.metrics import balanced_error
 from longtail.posthoc import Adjuster, LogitAdjustment, WeightNormalization
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Trials = TypeVar("_Trials", bound="DataclassInstance")
 _CORRECTIONS: dict[str, Callable[[nn.Linear, Prior, float], Adjuster]] = {
     "logit adjustment": lambda layer, prior, tau: LogitAdjustment(prior, tau),
     "weights / ‖w‖^τ": lambda layer, prior, tau: WeightNormalization.by_norm(layer.weight, tau),
@@ -105,12 +109,13 @@ class TwoGaussians:
         return rows
 
     @property
-    def curves(self) -> dict[str, tuple[Floats, Floats]]:
-        """Mean and spread of each correction's error at every τ."""
-        return {
-            name: (errors.mean(axis=0), errors.std(axis=0, ddof=1))
-            for name, errors in self.by_tau.items()
-        }
+    def curves(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """Of each correction's error at every τ the mean, and it less and plus the spread."""
+        made = {}
+        for name, errors in self.by_tau.items():
+            mean, spread = errors.mean(axis=0), errors.std(axis=0, ddof=1)
+            made[name] = mean, mean - spread, mean + spread
+        return made
 
     def _row(self, method: str, exact: Floats, sampled: Floats | None = None) -> GaussianRow:
         def over_trials(errors: Floats) -> tuple[float, float]:
@@ -137,15 +142,17 @@ def run_trials(
     with ThreadPoolExecutor(workers) as pool:
         results = list(pool.map(one, range(trials)))
 
-    def joined(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return joined_trials(results, "exact", "sampled", "by_tau")
 
-    return replace(
-        results[0],
-        exact=joined([each.exact for each in results]),
-        sampled=joined([each.sampled for each in results]),
-        by_tau=joined([each.by_tau for each in results]),
-    )
+
+def joined_trials(results: Sequence[_Trials], *fields: str) -> _Trials:
+    """The first result with these of its fields, mappings to arrays, of all of them."""
+    parts = {field: [getattr(each, field) for each in results] for field in fields}
+    whole = {
+        field: {name: np.concatenate([part[name] for part in each]) for name in each[0]}
+        for field, each in parts.items()
+    }
+    return replace(results[0], **whole)
 
 
 def _trial(experiment: GaussianExperiment, seed: int) -> TwoGaussians:

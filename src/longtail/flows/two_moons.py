@@ -10,7 +10,7 @@ shrinks, so that the class-distance normalised variance, which then stays, is me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from longtail.core import Prior
 from longtail.core.blocks import slices
 from longtail.core.tensors import as_tensor
 from longtail.data import two_moons
+from longtail.flows.two_gaussians import joined_trials
 from longtail.heads.starts import drawn_from, random_layer
 from longtail.losses import ELM, CrossEntropy, LogitAdjusted, Loss
 from longtail.metrics import recalls
@@ -82,13 +83,7 @@ def run_trials(
         results.append(_trial(experiment, seed + trial))
         progress()
 
-    def joined(what: str) -> dict[str, Floats]:
-        parts: list[Mapping[str, Floats]] = [getattr(each, what) for each in results]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    return replace(
-        results[0], recalls=joined("recalls"), variances=joined("variances"), cdnv=joined("cdnv")
-    )
+    return joined_trials(results, "recalls", "variances", "cdnv")
 
 
 def _trial(experiment: MoonsExperiment, seed: int) -> TwoMoons:

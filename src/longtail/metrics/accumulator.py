@@ -109,6 +109,16 @@ class Accumulator(ClassSums):
         return np.asarray(self.weight @ (self._cells[1] - self._cells[2]))
 
     @property
+    def ece(self) -> float:
+        """The expected calibration error."""
+        return float(np.abs(self.bin_gaps).sum())
+
+    @property
+    def geometric_mean(self) -> float:
+        """Of the recalls of the classes that have samples."""
+        return float(geometric_means(self.recalls[self.samples > 0]))
+
+    @property
     def ece_by_chance(self) -> float:
         """About the ECE of a calibrated model: the mean of |gap| where a gap is normal around 0."""
         return sqrt(2 / pi) * float(np.sqrt(self.weight**2 @ self._cells[3]).sum())
@@ -122,11 +132,11 @@ class Accumulator(ClassSums):
             "accuracy": mean_recall(recall, self.samples),
             "accuracy_under_target": under,
             "balanced_accuracy": mean_recall(recall),
-            "geometric_mean": float(geometric_means(recall[self.samples > 0])),
+            "geometric_mean": self.geometric_mean,
             "worst_class": float(np.nanmin(recall)),
             "nll": self.mean(self.nll),
             "brier": self.mean(self.brier),
-            "ece": float(np.abs(self.bin_gaps).sum()),
+            "ece": self.ece,
             "classwise_ece": self.classwise_ece,
             "classwise_ece_paper": self.classwise_ece_paper,
             "absent_classes": float((self.samples == 0).sum()),
@@ -142,16 +152,17 @@ class Accumulator(ClassSums):
         for name, shares in self.class_shares.items():
             ends = stats.share_interval(self.right, self.samples, shares)
             measured[name] = replace(measured[name], low=ends[0], high=ends[1])
-        recall, drawn = self.recalls[self.samples > 0], self._drawn_recalls(seed)
-        mean, worst = float(geometric_means(recall)), float(recall.min())
-        measured["geometric_mean"] = stats.quantile_interval(mean, geometric_means(drawn))
+        drawn, worst = self._drawn_recalls(seed), float(self.recalls[self.samples > 0].min())
+        measured["geometric_mean"] = stats.quantile_interval(
+            self.geometric_mean, geometric_means(drawn)
+        )
         if self.samples[self.recalls == worst].max() >= _TOO_FEW:  # fewer say nothing of a class
             # The worst of many classes drawn anew is worse: the interval reaches up to the value.
             measured["worst_class"] = stats.quantile_interval(worst, drawn.min(axis=-1))
         measured["nll"] = self.mean_interval(self.nll, self.nll_squares, least=0.0)
         measured["brier"] = self.mean_interval(self.brier, self.brier_squares, least=0.0)
-        error, variance = np.abs(self.bin_gaps).sum(), (self.weight**2 @ self._cells[3]).sum()
-        measured["ece"] = stats.normal_interval(float(error), float(variance), 0.0, 1.0)
+        variance = float((self.weight**2 @ self._cells[3]).sum())
+        measured["ece"] = stats.normal_interval(self.ece, variance, 0.0, 1.0)
         return measured
 
     def mean(self, sums: Floats) -> float:

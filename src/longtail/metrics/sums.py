@@ -118,26 +118,70 @@ class ClassSums:
         parts = [self._add(*b) for b in blocks(rows, labels, check_weights(weights, len(labels)))]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    @np.errstate(over="ignore")  # squares of log-losses near the end of float64
+    @classmethod
+    def of_terms(
+        cls,
+        labels: ArrayLike,
+        right: ArrayLike,
+        num_classes: int,
+        *,
+        confidence: ArrayLike | None = None,
+        nll: ArrayLike | None = None,
+        brier: ArrayLike | None = None,
+        target: PriorLike | None = None,
+    ) -> Self:
+        """The sums of samples whose logits are gone, and what each of them added is known.
+
+        What is left out is NaN in every metric, as is what takes all probabilities of a sample: the
+        class-wise calibration error, and how often each class was predicted.
+
+        >>> sums = ClassSums.of_terms([0, 0, 1], [True, False, True], 2, nll=[0.1, 1.0, 0.4])
+        >>> sums.right.tolist(), sums.nll.tolist()
+        ([1.0, 1.0], [1.1, 0.4])
+        """
+        truth, sums = check_labels(labels, num_classes), cls(num_classes, target)
+        unknown = np.full(len(truth), np.nan)
+        nlls, briers, sure = (
+            unknown if each is None else as_numpy(each) for each in (nll, brier, confidence)
+        )
+        terms = Terms(as_numpy(right).astype(bool), nlls, briers, sure)
+        with np.errstate(invalid="ignore"):  # the bin of a confidence that is NaN
+            sums._add_terms(terms, truth, np.ones(len(truth)), slack=0.0)
+        sums.predicted[:] = np.nan
+        sums._cells[4] = np.nan
+        return sums
+
+    def under(self, target: PriorLike | None) -> Self:
+        """The same samples where labels follow another prior, their logits left as they are."""
+        other = copy(self)
+        other.target = None if target is None else Prior.of(target)
+        if other.target is not None:
+            check_same_classes(self.num_classes, other.target, "the samples have", "the target")
+        return other
+
     def _add(self, rows: Numbers, labels: Indices, times: Floats, *, whole: bool = True) -> Terms:
         weighted = times * self._gap_weight[labels]
         terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins, whole)
+        self.predicted += sums_by(guesses, times, self.num_classes)
+        self._cells[4] += class_gaps
+        self._add_terms(terms, labels, times, slack_of(rows))
+        return terms
+
+    @np.errstate(over="ignore")  # squares of log-losses near the end of float64
+    def _add_terms(self, terms: Terms, labels: Indices, times: Floats, slack: float) -> None:
         right, nll, brier, confidence = terms
         if not times.all():  # a sample that counts for nothing may have an infinite log-loss
             nll = np.where(times > 0, nll, 0.0)
         gap = right - confidence
-        self.predicted += sums_by(guesses, times, self.num_classes)
         of_class = (self.samples, self.right, *self._of_class[3:])
         one = np.ones(1)
         values: list[Numbers] = [one, right, nll, nll**2, brier, brier**2]
         for total, value in zip(of_class, values, strict=True):
             total += sums_by(labels, times * value, self.num_classes)
-        cell = labels * self.bins + bin_of(confidence, self.bins, slack_of(rows))
+        cell = labels * self.bins + bin_of(confidence, self.bins, slack)
         values = [one, right, confidence, gap**2]
         for cells, value in zip(self._cells, values, strict=False):
             cells += sums_by(cell, times * value, cells.size).reshape(cells.shape)
-        self._cells[4] += class_gaps
-        return terms
 
     def __add__(self, other: Self) -> Self:
         mine, theirs = (

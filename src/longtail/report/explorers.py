@@ -1,6 +1,6 @@
 """What a reader of the page can move: τ, and the prior the labels follow.
 
-The script of the page is told by a plane where values lie in pixels, and moves marks there.
+A plane tells the script of the page where values lie in pixels, and moves marks there.
 """
 
 import base64
@@ -66,7 +66,7 @@ def tau_explorer(judgement: Judgement) -> Explorer | None:
         "low": float(path.slider[0]),
         "step": STEP,
         "tau": path.tau,
-        "place": path.place,
+        "place": path.position,
         "between": path.is_between,
         "samples": here,
         "ends": base64.b64encode(path.ends.astype("<u2").tobytes()).decode(),
@@ -110,12 +110,12 @@ def _over_places(
     )
 
 
-def _in_words(place: float, ratio: float) -> str:
+def _in_words(position: float, ratio: float) -> str:
     ends = {0.0: "as before", 1.0: "uniform: all classes alike"}
     ends[2.0] = "reversed: the rarest class is the most frequent"
-    if place in ends:
-        return ends[place]
-    way = "as before, but flatter" if place < 1 else "reversed, but flatter"
+    if position in ends:
+        return ends[position]
+    way = "as before, but flatter" if position < 1 else "reversed, but flatter"
     return f"{way}: largest to smallest {ratio:.3g} to 1"
 
 
@@ -165,8 +165,8 @@ def _class_dots(
     for number, (values, width, opacity) in enumerate(((before, 4.5, 0.5), (result, 6, None))):
         # Strokes without length, which a round cap makes dots.
         outline = "".join(
-            f"M{coordinate(framed.x(place))} {coordinate(framed.y(value))}h0"
-            for place, value in enumerate(values, start=1)
+            f"M{coordinate(framed.x(position))} {coordinate(framed.y(value))}h0"
+            for position, value in enumerate(values, start=1)
             if not math.isnan(value)
         )
         look: Attributes = {"stroke": color(number), "stroke_width": width}

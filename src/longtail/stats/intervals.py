@@ -31,6 +31,16 @@ class Interval:
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
     @property
+    def below(self) -> float | None:
+        """How far the lower end is from the value."""
+        return None if self.value is None or self.low is None else self.value - self.low
+
+    @property
+    def above(self) -> float | None:
+        """How far the upper end is from the value."""
+        return None if self.value is None or self.high is None else self.high - self.value
+
+    @property
     def is_above_zero(self) -> bool:
         """Whether the whole interval is above zero: a gain that is more than chance."""
         return self.low is not None and self.low > 0

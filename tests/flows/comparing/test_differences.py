@@ -6,7 +6,7 @@ import pytest
 from compared_worlds import plain_run
 from longtail import Prior
 from longtail.flows.compare_runs import SampleSet
-from longtail.flows.noise import Difference, difference, seed_noise
+from longtail.flows.noise import Contrast, difference, seed_noise
 from longtail.metrics import paired_gain
 from longtail.stats import Part, student_p, student_reach
 
@@ -170,7 +170,7 @@ def test_one_run_borrows_the_noise_of_the_others(samples):
 
 
 def test_the_probability_and_the_interval_agree():
-    found = Difference(0.03, Part(1e-4, 3.0), Part(5e-5, 40.0), 1e-5, 3, False)
+    found = Contrast(0.03, Part(1e-4, 3.0), Part(5e-5, 40.0), 1e-5, 3, False)
     assert found.reach(found.p) == pytest.approx(0.03, rel=1e-6)
     naive = math.sqrt(student_reach(0.05, 3) ** 2 * 1e-4 + student_reach(0.05, 40) ** 2 * 5e-5)
     assert found.reach(0.05) == pytest.approx(naive)

@@ -6,7 +6,7 @@ import pytest
 
 from compared_worlds import World, plain_run
 from longtail.flows.compare_runs import SampleSet
-from longtail.flows.noise import Difference, needed, verdict
+from longtail.flows.noise import Contrast, needed, verdict
 from longtail.stats import Part
 
 
@@ -76,16 +76,16 @@ def power(value, variance, level):
 
 def test_what_is_needed_gives_four_of_five():
     seeds, samples, shared, runs = 4e-4, 1e-5, 1e-4, 3
-    found = Difference(0.02, Part(seeds, 4), Part(samples, 300), shared, runs, False)
+    found = Contrast(0.02, Part(seeds, 4), Part(samples, 300), shared, runs, False)
     more_seeds, more_samples, _ = needed(found, 0.05)
     assert power(0.02, seeds * runs / more_seeds + samples, 0.05) == pytest.approx(0.8, abs=1e-6)
     assert more_samples is None  # the seeds alone vary too much
-    fewer = Difference(0.02, Part(3e-5, 4), Part(9e-5, 300), 2e-5, runs, False)
+    fewer = Contrast(0.02, Part(3e-5, 4), Part(9e-5, 300), 2e-5, runs, False)
     more_seeds, more_samples, _ = needed(fewer, 0.05)
     assert more_seeds is None
     left = (3e-5 - 2e-5) + (9e-5 + 2e-5) / more_samples
     assert power(0.02, left, 0.05) == pytest.approx(0.8, abs=1e-6)
-    alone = Difference(0.02, None, Part(2e-4, 300), 0.0, 1, False)
+    alone = Contrast(0.02, None, Part(2e-4, 300), 0.0, 1, False)
     _, more_samples, _ = needed(alone, 0.01)
     assert power(0.02, 2e-4 / more_samples, 0.01) == pytest.approx(0.8, abs=1e-6)
 

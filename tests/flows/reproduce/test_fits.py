@@ -16,14 +16,14 @@ from longtail.core import Prior, Scores
 from longtail.data import caltech101_long_tailed, pack_features
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, Method
-from longtail.flows.reproduce import fit_sets, fits
+from longtail.flows.reproduce import fits
 from longtail.flows.reproduce.collecting import keep, kept_in
 from longtail.flows.reproduce.experiment import Cell, Column, Fit
-from longtail.flows.reproduce.fit_sets import FitSet, long_tailed_set
+from longtail.flows.reproduce.fits import FitSet, long_tailed_set
+from longtail.flows.reproduce.kept import in_float16
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import measured, summed
 from longtail.flows.reproduce.plan import RunNames
-from longtail.flows.reproduce.stored import halved
 from longtail.metrics import balanced_accuracy, evaluate
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -42,13 +42,13 @@ def drawn(each, seed):
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    monkeypatch.setitem(fit_sets.SETS, "cifar100", SMALL)
+    monkeypatch.setitem(fits.SETS, "cifar100", SMALL)
     pack_features(tmp_path / "f.safetensors", {"train": drawn(60, 0), "test": drawn(25, 1)})
     return {"cifar100-features": tmp_path / "f.safetensors"}
 
 
 def text_set(tmp_path, monkeypatch, rows, name="r52", classes=2, packed=False):
-    monkeypatch.setitem(fit_sets.SETS, name, FitSet(name, 3, classes, "some texts", True))
+    monkeypatch.setitem(fits.SETS, name, FitSet(name, 3, classes, "some texts", True))
     file = tmp_path / ("texts.tsv.gz" if packed else "texts.tsv")
     content = "".join("\t".join(row) + "\n" for row in rows).encode()
     file.write_bytes(gzip.compress(content) if packed else content)
@@ -188,7 +188,7 @@ def test_a_run_that_breaks_off_leaves_no_folder_and_the_next_one_is_whole(tmp_pa
 
 def test_half_precision_keeps_what_distances_of_hundreds_tell_apart():
     logits = np.array([[-700.3, -700.1, -900.0], [-1e6, -2.0, -3.0]])
-    scores = halved(fits.lowered(Scores(logits, labels=[1, 1])))
+    scores = in_float16(fits.lowered(Scores(logits, labels=[1, 1])))
     assert scores.predict().tolist() == [1, 1]
     wide = Scores(scores.logits.astype(np.float64))
     np.testing.assert_allclose(wide.probs(), Scores(logits).probs(), atol=1e-3)
@@ -198,7 +198,7 @@ def test_half_precision_keeps_what_distances_of_hundreds_tell_apart():
 def test_a_packed_file_of_any_size_and_a_damaged_one_are_told_by_name(
     tmp_path, monkeypatch, content
 ):
-    monkeypatch.setattr(fit_sets, "_MOST_BYTES", 2**16)
+    monkeypatch.setattr(fits, "_MOST_BYTES", 2**16)
     data = text_set(tmp_path, monkeypatch, [], packed=True)
     data["r52"].write_bytes(content)
     with pytest.raises(ValueError, match=r"texts\.tsv\.gz cannot be read as a set of texts"):

@@ -11,11 +11,11 @@ import pytest
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.flows.reproduce.collecting import keep, kept_in
 from longtail.flows.reproduce.experiment import Cell, Column, Fit, Synthetic, Train
-from longtail.flows.reproduce.kept import Answers, Kept, Way, asked, measures_asked
+from longtail.flows.reproduce.kept import Answers, Kept, model_of, sign
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import measured
 from longtail.flows.reproduce.plan import RunNames
-from longtail.flows.reproduce.stored import model_of, sign
+from longtail.flows.reproduce.ways import Way, asked, measures_asked
 from longtail.flows.results import write_json
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.yaml_text import write_yaml

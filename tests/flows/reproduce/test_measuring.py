@@ -9,9 +9,10 @@ import pytest
 import longtail as lt
 from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.inspect import RUN_MEASURES
-from longtail.flows.reproduce.kept import OF_ANSWERS, Answers, Kept, Way, moved, prior_of_test
+from longtail.flows.reproduce.kept import Answers, Kept
 from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges
 from longtail.flows.reproduce.measuring import measured, summed
+from longtail.flows.reproduce.ways import OF_ANSWERS, Way, moved, prior_of_test
 from longtail.flows.score_measures import SCORE_MEASURES
 from longtail.flows.shifted_sets import shifted_sets
 

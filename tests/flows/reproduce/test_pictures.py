@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longtail.flows.reproduce.afterwards import _rounded
 from longtail.flows.reproduce.experiment import Cell, Column, Trend
-from longtail.flows.reproduce.kept import Kept, measures_asked
+from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.result import reproduced
+from longtail.flows.reproduce.running import _rounded
+from longtail.flows.reproduce.ways import measures_asked
 from longtail.metrics import margins, reliability
 from longtail.report.page import Footer, render_page
 from longtail.report.pages.reproduce import reproduce_page

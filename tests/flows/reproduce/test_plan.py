@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from longtail.flows.reproduce.dry_run import dry_run
 from longtail.flows.reproduce.experiment import Cell, Column, Fit, Inspect, Train
-from longtail.flows.reproduce.listing import listed
+from longtail.flows.reproduce.overview import dry_run, listed
 from longtail.flows.reproduce.plan import (
     RunNames,
     head_file,
@@ -17,7 +16,7 @@ from longtail.flows.reproduce.plan import (
 )
 from longtail.recipes.catalogue import read_recipe
 from longtail.recipes.experiments import EXPERIMENTS, named_runs
-from longtail.report.pages.reproduce_plan import plan_in_words
+from longtail.report.pages.reproduce import plan_in_words
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import CE, LA, experiment, quick

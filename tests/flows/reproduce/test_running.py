@@ -16,9 +16,9 @@ from longtail.core.files import locked
 from longtail.flows.reproduce import running
 from longtail.flows.reproduce.collecting import kept_in
 from longtail.flows.reproduce.experiment import Cell, Synthetic, Train
+from longtail.flows.reproduce.kept import check_signed, model_of
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
-from longtail.flows.reproduce.stored import check_signed, model_of
 from longtail.flows.train.reading import overridden, read_recipe_file
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -22,7 +22,7 @@ from longtail.flows.reproduce.experiment import (
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.ledger import ledger
 from longtail.flows.reproduce.result import reproduced
-from longtail.flows.reproduce.verdicts import Judged
+from longtail.flows.reproduce.verdicts import ClaimVerdict
 from longtail.report import render_page
 from longtail.report.page import Footer
 from longtail.report.pages import reproduce as words
@@ -86,7 +86,7 @@ def test_a_short_run_takes_minutes():
     short = tuple(Cell(row, "", Train(row, hours=0.03)) for row in "ab")
     one = experiment(claims=(Better("t", "b", "a"),), cells=short)
     untried = reproduced(one, lambda run, seed: None, None, quick=False)
-    assert "4 minutes" in words.why(untried, untried.judged[0])
+    assert "4 minutes" in words.why(untried, untried.outcomes[0])
 
 
 def test_every_claim_has_its_verdict_or_says_why_not():
@@ -124,9 +124,7 @@ def test_a_number_whose_tau_test_samples_chose_says_so_wherever_it_is_shown():
     assert any("†" in line and "test samples" in line for line in words.notes(made))
     assert "†" in render_page(reproduce_page(made, FOOTER))
     row = next(
-        line
-        for line in ledger_text(ledger([one], kept_of, None), "mine").splitlines()
-        if "helps" in line
+        line for line in ledger_text(ledger([one], kept_of, None)).splitlines() if "helps" in line
     )
     assert row.count("†") == 1
     assert not any("†" in line for line in words.notes(result()))
@@ -152,7 +150,7 @@ def test_a_figure_of_features_is_drawn_from_the_numbers_that_were_kept():
     run = Kept(scores(1.0), {}, {"weight_norm": np.linspace(3, 1, 6).tolist()})
     made = reproduced(one, lambda each, seed: run if seed == 0 else None, None, quick=False)
     assert len(words.figures(made)) == 1
-    assert made.judged[0].evidence[0].value == 1.0
+    assert made.outcomes[0].evidence[0].value == 1.0
     nothing = reproduced(one, lambda each, seed: kept(1.0), None, quick=False)
     assert words.figures(nothing) == []
 
@@ -168,8 +166,8 @@ def test_the_ledger_judges_in_the_papers_setting_where_it_can_and_else_in_the_qu
     ):
         made = ledger([one], lambda run, seed, r=runs: r.get(run) if seed == 0 else None, None)
         assert made.entries[0].table.settled.setting == setting
-        assert made.entries[0].judged.verdict == verdict
-        text = ledger_text(made, "mine")
+        assert made.entries[0].outcome.verdict == verdict
+        text = ledger_text(made)
         assert f"({setting}, 1 seed) | **{verdict}** |" in text
     assert made.verdicts["does not hold"] == 1
     assert "0 hold, 1 do not" in in_words(made)
@@ -179,9 +177,8 @@ def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table()
     made = result()
     runs = {CE: kept(1.0, 1), LA: kept(2.0, 2)}
     one = made.experiment
-    text = ledger_text(
-        ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None), "mine"
-    )
+    made = ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None)
+    text = ledger_text(made)
     for part in ("Not judged:", "Not reproduced:", "¹ table 1, the second is better"):
         assert part in text
     heads = next(line for line in text.splitlines() if line.startswith("| item | claim | paper"))
@@ -205,7 +202,7 @@ def test_a_verdict_says_what_it_is_of(run, words):
 
 def test_the_margin_of_a_claim_is_said_and_is_in_json():
     def judged(claim):
-        return claim_in_words(Judged(claim, None))
+        return claim_in_words(ClaimVerdict(claim, None))
 
     assert judged(Better("it gains", "a", "b", by=3.0)).endswith("(by 3 at least)")
     assert judged(Close("they are one", "a", "b", within=0.5)).endswith("(within 0.5)")

@@ -93,7 +93,7 @@ def interruption(catch: bool) -> Iterator[Interruption]:
 
 
 @dataclass(frozen=True)
-class Validation:
+class EpochValidation:
     """Evaluates what a learner predicts with, every so many epochs."""
 
     source: Source
@@ -129,7 +129,7 @@ class Loop:
     steps: int  # of an epoch
     options: TrainingOptions
     folder: RunFolder
-    validation: Validation | None
+    validation: EpochValidation | None
     checkpoint_every: int | None  # steps
     progress: Callable[[StepEnd | EpochEnd], None] | None
 

@@ -19,11 +19,11 @@ from longtail.engine.training.image_source import Inputs, image_source
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.loop import (
     EpochEnd,
+    EpochValidation,
     Interruption,
     Loop,
     StepEnd,
     Stopped,
-    Validation,
     interruption,
 )
 from longtail.engine.training.model import Model
@@ -113,7 +113,7 @@ def train(
     if validation is not None:
         source = image_source(validation, learner.device, options.num_workers)
         counted = validation.labels, images.counts
-        validate = Validation(source, *counted, normalize, evaluate_every, groups)
+        validate = EpochValidation(source, *counted, normalize, evaluate_every, groups)
     schedule = options.schedule
     loop = Loop(
         learner=learner,

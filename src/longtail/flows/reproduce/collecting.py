@@ -21,12 +21,15 @@ from longtail.flows.reproduce.kept import (
     WEIGHT_NORM,
     Answers,
     Kept,
-    Way,
-    asked,
-    moved,
+    check_signed,
+    in_float16,
+    in_float32,
+    model_of,
+    read_numbers,
+    read_scores,
 )
-from longtail.flows.reproduce.listing import is_there
 from longtail.flows.reproduce.measuring import probability_measures
+from longtail.flows.reproduce.overview import is_there
 from longtail.flows.reproduce.plan import (
     AFTER,
     KEPT,
@@ -36,14 +39,7 @@ from longtail.flows.reproduce.plan import (
     RunNames,
     changes_of,
 )
-from longtail.flows.reproduce.stored import (
-    check_signed,
-    halved,
-    model_of,
-    read_numbers,
-    read_scores,
-    widened,
-)
+from longtail.flows.reproduce.ways import Way, asked, moved
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -90,8 +86,8 @@ def check_any(results: Path, names: RunNames, experiments: Iterable[Experiment])
 
 def _seeds_in(results: Path) -> list[int]:
     """The seeds that runs there have."""
-    places = [place for place in (results / RUNS, results / SCORES, results) if place.is_dir()]
-    ends = (_SEED.search(each.name) for place in places for each in place.iterdir())
+    folders = [each for each in (results / RUNS, results / SCORES, results) if each.is_dir()]
+    ends = (_SEED.search(each.name) for folder in folders for each in folder.iterdir())
     return sorted({int(end[1]) for end in ends if end})
 
 
@@ -127,7 +123,7 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
         return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
-    scores = widened(halved(read_scores(folder / _SCORES)))
+    scores = in_float32(in_float16(read_scores(folder / _SCORES)))
     after = results / AFTER / name
     model = model_of(folder)
     trained = as_numpy(scores.labels), as_numpy(scores.counts)
@@ -195,7 +191,7 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         file = folder / f"{way.head}.safetensors"
         if not way.head or not file.is_file():
             continue
-        scores = moved(widened(read_scores(file)), way, None)
+        scores = moved(in_float32(read_scores(file)), way, None)
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made
@@ -205,7 +201,8 @@ def _summed(answers: Mapping[str, Answers]) -> Kept:
     """Of many methods and seeds what is measured of probabilities, in place of each sample's."""
     sure = {key: each for key, each in answers.items() if each.nll is not None}
     numbers = {key: probability_measures(each) for key, each in sure.items()}
-    return Kept(None, {key: Answers(*each[:3]) for key, each in answers.items()}, numbers)
+    bare = {key: Answers(each.labels, each.right, each.counts) for key, each in answers.items()}
+    return Kept(None, bare, numbers)
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:

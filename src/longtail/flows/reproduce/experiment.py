@@ -226,9 +226,10 @@ class Experiment(_Value, frozen=True, kw_only=True):
 
 
 def _hours(cells: tuple[Cell, ...], seeds: tuple[int, ...]) -> float | None:
-    known = [run.hours for run in {cell.run for cell in cells} if run.hours is not None]
-    all_known = len(known) == len({cell.run for cell in cells})
-    return len(seeds) * sum(known) if known and all_known else None
+    hours = [run.hours for run in {cell.run for cell in cells}]
+    if not hours or None in hours:
+        return None
+    return len(seeds) * sum(each or 0.0 for each in hours)
 
 
 def _complaints(experiment: Experiment) -> Iterable[str]:
@@ -252,9 +253,9 @@ def _complaints(experiment: Experiment) -> Iterable[str]:
         if len(values) != len(columns)
     )
     for cells in (experiment.cells, quick):
-        places = [(cell.row, cell.data) for cell in cells]
-        yield from (f"nothing at {p}" for p in places if p[0] not in rows or p[1] not in data)
-        if len(set(places)) < len(places):
+        spots = [(cell.row, cell.data) for cell in cells]
+        yield from (f"nothing at {p}" for p in spots if p[0] not in rows or p[1] not in data)
+        if len(set(spots)) < len(spots):
             yield "two cells for one place"
     absent = [each.row for each in experiment.missing if each.row != "*"]
     yield from (f"no row {row} is missing" for row in absent if row not in rows)

@@ -42,7 +42,7 @@ from longtail.heads.head import LinearHead
 from longtail.heads.offset import OffsetHead
 from longtail.metrics import representations as measures
 
-FEATURES = "features.safetensors"  # of a run, where somebody has kept them beside it
+FEATURES = "features.safetensors"  # of a run, if they were kept beside it
 _TENTH = 10
 
 
@@ -72,8 +72,8 @@ def measure(
     wanted = tuple(dict.fromkeys(names))
     unknown = [each for each in wanted if each not in SCORE_MEASURES and each not in RUN_MEASURES]
     if unknown:
-        known = ", ".join([*SCORE_MEASURES, *RUN_MEASURES])
-        raise ValueError(f"no run is measured by {unknown[0]!r}; the measures are {known}")
+        measurable = ", ".join([*SCORE_MEASURES, *RUN_MEASURES])
+        raise ValueError(f"no run is measured by {unknown[0]!r}; the measures are {measurable}")
     finished = _Finished(Path(run), data, features, scores, seed)
     values: dict[str, Value] = {}
     for name in wanted:

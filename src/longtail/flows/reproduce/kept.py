@@ -13,70 +13,52 @@ from the runs themselves.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores, UnknownPriorError
+from longtail.core import Prior, Scores
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.blocks import blocks
+from longtail.core.files import read_whole
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.softmax import softmax
-from longtail.core.tensor_file import map_tensor_file, save_tensors
-from longtail.data import shifted_subset
-from longtail.data.subsets import Direction
+from longtail.core.tensor_file import map_tensor_file, open_tensor_file, save_tensors
 from longtail.data.tables.errors import reading
-from longtail.flows.folds import by_best_tau
-from longtail.flows.reproduce import stored
-from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
-from longtail.flows.reproduce.plan import KEPT, head_name, settled
+from longtail.flows.file_names import MODEL
+from longtail.flows.reproduce.plan import KEPT
+from longtail.flows.reproduce.ways import Way, moved, prior_of_test
 from longtail.flows.results import write_json
-from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
+from longtail.metrics import Accumulator
 from longtail.metrics.terms import BINS, bin_of, block_sums
-from longtail.posthoc import LogitAdjustment, WeightNormalization
-from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
 
 if TYPE_CHECKING:
     from longtail.flows.two_gaussians import TwoGaussians
     from longtail.flows.two_moons import TwoMoons
 
 Numbers: TypeAlias = Mapping[str, Any]
-BALANCED = "balanced"
-PROBABILITIES = ("ece", "classwise_ece", "brier", "nll")  # measures that more than answers decide
-OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABILITIES)
 WEIGHT_NORM = "weight_norm"
-RELIABILITY = "reliability"  # drawn of answers
 _MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
 _SURE = ("nll", "brier", "confidence", "classwise")
+_SIGNS = ("run", "model")  # the name of the run, the digest of the model
+_Row: TypeAlias = list[float | None]
+_Trials: TypeAlias = dict[str, Annotated[list[float], msgspec.Meta(min_length=1)]]
+# By the bars in its key: a measure of a model, the trials of a drawn problem's "HEAD|VARIANT",
+# what is measured of a fitted method's "HEAD|VARIANT|TEST".
+_KINDS: tuple[Any, ...] = (float | list[float | _Row | None] | None, _Trials, dict[str, float])
 
 
-class Way(NamedTuple):
-    """One way to predict with a run, and the test set it is for."""
-
-    head: str  # as its file is called; "" for the trained one
-    variant: Variant
-    test: str
-
-    @classmethod
-    def of(cls, cell: Cell, column: Column) -> Way:
-        """That of a cell, in a column."""
-        # What is not moved answers the same on every test set.
-        test = BALANCED if cell.variant == "as trained" else column.test
-        return cls(head_name(cell.head, cell.batch_norm), cell.variant, test)
-
-    @property
-    def key(self) -> str:
-        """As files name it."""
-        return "|".join(self)
-
-
-class Answers(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Answers:
     """Which test samples were right, and how sure of each."""
 
     labels: Indices
@@ -98,6 +80,18 @@ class Answers(NamedTuple):
         terms, predicted, gaps = block_sums(rows, labels, np.ones(len(labels)), BINS)
         sure = terms.nll, terms.brier, terms.confidence, _classwise(rows, labels, np.sign(gaps))
         return cls(labels, predicted == labels, counts, *sure)
+
+    @cached_property
+    def sums(self) -> Accumulator:
+        """What every metric is a function of; NaN in what is not known."""
+        return Accumulator.of_terms(
+            self.labels,
+            self.right,
+            len(self.counts),
+            confidence=self.confidence,
+            nll=self.nll,
+            brier=self.brier,
+        )
 
     def prior(self, test: str) -> Prior:
         """Of a test set: uniform, or that of the shifted one of this name."""
@@ -154,12 +148,12 @@ class Kept:
         """Write its files in place of those that are kept of the run."""
         files = _files(folder, name)
         for file in filter(os.path.lexists, files):
-            stored.check_signed(file, {"run": name}, must=True)
+            check_signed(file, {"run": name}, must=True)
         with TemporaryDirectory(dir=folder, prefix=f".{name}.") as aside:
             logits, answers, numbers = made = _files(Path(aside), name)
             if self.scores is not None:
-                stored.halved(self.scores).save(logits)
-                stored.sign(logits, {"run": name})
+                in_float16(self.scores).save(logits)
+                sign(logits, {"run": name})
             if self.answers:
                 save_tensors(answers, dict(_packed(self.answers)), {"run": name})
             if self.numbers:
@@ -176,14 +170,14 @@ class Kept:
         """What is kept there under a name; None if nothing is."""
         files = _files(folder, name)
         for file in filter(Path.is_file, files):
-            stored.check_signed(file, {"run": name})
+            check_signed(file, {"run": name})
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None
         return cls(
-            None if logits is None else stored.widened(stored.read_scores(logits)),
+            None if logits is None else in_float32(read_scores(logits)),
             None if answers is None else _unpacked(answers),
-            None if numbers is None else stored.read_numbers(numbers),
+            None if numbers is None else read_numbers(numbers),
         )
 
 
@@ -222,73 +216,66 @@ def _unpacked(file: Path) -> dict[str, Answers]:
     return made
 
 
-def prior_of_test(labels: Indices, counts: Indices, test: str) -> Prior:
-    """The prior of a test set: "balanced", or "forward-50" for the shifted one (LADE §4.3)."""
-    if test == BALANCED:
-        return Prior.uniform(len(counts))
-    direction, _, ratio = test.partition("-")
-    way: Direction = "forward" if direction == "forward" else "backward"
-    at = as_numpy(shifted_subset(labels, counts, float(ratio), way))
-    return Prior.of(np.bincount(labels[at], minlength=len(counts)))
+def sign(file: Path, whose: Mapping[str, str]) -> None:
+    """Write into a file of tensors whose it is."""
+    metadata, tensors = map_tensor_file(file)
+    save_tensors(
+        file, {name: np.array(each) for name, each in tensors.items()}, {**metadata, **whose}
+    )
 
 
-def moved(scores: Scores[Any], way: Way, norms: Iterable[float] | None) -> Scores[Any] | None:
-    """The scores as a variant predicts; None if what it takes is not known."""
-    labels = as_numpy(scores.labels).astype(np.int64)
-    target = prior_of_test(labels, as_numpy(scores.counts), way.test)
-    try:
-        if way.variant == "under the target":
-            return scores.under(target)
-        if way.variant == "from uniform":
-            uniform = Prior.uniform(scores.num_classes)
-            return replace(scores, carried=uniform).under(target)
-        if way.variant == "best tau":
-            if (carried := scores.carried) is None:
-                return None
-            return by_best_tau(
-                scores,
-                lambda rows, truth: tau_curve(rows, truth, carried, target),
-                lambda tau: LogitAdjustment(carried, tau, target),
+def check_signed(file: Path, whose: Mapping[str, str], must: bool = False) -> None:
+    """A ValueError if a file says that it is another's, or says nothing where it must."""
+    signature = _json(file) if file.suffix == ".json" else open_tensor_file(file)[0]
+    for key, expected in whose.items():
+        own = signature.get(key, "" if must else expected)
+        if own != expected:
+            raise ValueError(
+                f"{file} is not of the {key} {expected} but of {own or 'none'}; move it away"
             )
-        if way.variant == "best weight norm":
-            if norms is None:
-                return None
-            lengths = np.asarray(list(norms), dtype=np.float64)
-            return by_best_tau(
-                scores,
-                lambda rows, truth: weight_norm_curve(rows, truth, lengths, target),
-                lambda tau: WeightNormalization(lengths, tau),
-            )
-    except UnknownPriorError:
-        return None
+
+
+def model_of(folder: Path) -> dict[str, str]:
+    """What is made from the model of a run is signed with; nothing if it has none."""
+    if not (folder / MODEL).is_file():
+        return {}
+    with (folder / MODEL).open("rb") as file:
+        return {"model": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def read_numbers(file: Path) -> dict[str, Any]:
+    """The numbers of a run, without whose they are."""
+    stored = _json(file)
+    with reading(file, "numbers of a run"):
+        numbers = {
+            key: msgspec.convert(value, _KINDS[key.count("|")])
+            for key, value in stored.items()
+            if key not in _SIGNS
+        }
+        for key in (each for each in numbers if "|" not in each):
+            np.asarray(numbers[key], dtype=np.float64)  # of rows of one length
+    return numbers
+
+
+def read_scores(file: Path) -> Scores[Any]:
+    """Scores of test samples, with their labels and the training counts."""
+    with reading(file, "scores of a test part"):
+        scores = Scores.load(file)
+        if scores.labels is None or scores.counts is None:
+            raise ValueError("it has no labels, or no training counts")
     return scores
 
 
-def asked(experiments: Iterable[Experiment]) -> dict[Run, dict[Way, bool]]:
-    """Of every run the ways to predict that some table asks for, and whether for probabilities."""
-    ways: dict[Run, dict[Way, bool]] = {}
-    for experiment in experiments:
-        for quick in (False, True):
-            for cell in settled(experiment, quick).cells:
-                for column in experiment.columns:
-                    if column.data == cell.data:
-                        of_run, way = ways.setdefault(cell.run, {}), Way.of(cell, column)
-                        of_run[way] = of_run.get(way, False) or column.measure in PROBABILITIES
-    return ways
+def _json(file: Path) -> Mapping[str, Any]:
+    with reading(file, "numbers of a run"):
+        return msgspec.json.decode(read_whole(file), type=dict[str, Any])
 
 
-def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ...]]:
-    """Of every run what some figure measures or draws of its features and head."""
-    known = {*OF_ANSWERS, *SCORE_MEASURES, RELIABILITY, "setting", "statistic", "property"}
-    measures: dict[Run, dict[str, None]] = {}
-    for experiment in experiments:
-        for quick in (False, True):
-            for cell in settled(experiment, quick).cells:
-                for column in experiment.columns:
-                    if column.data != cell.data:
-                        continue
-                    drawn_of = (*DRAWN_OF.get(column.measure, ()), *experiment.draws)
-                    for name in (column.measure, *drawn_of):
-                        if name not in known:
-                            measures.setdefault(cell.run, {})[name] = None
-    return {run: tuple(names) for run, names in measures.items()}
+def in_float32(scores: Scores[Any]) -> Scores[Any]:
+    """In float32, as which they are computed with."""
+    return replace(scores, logits=as_numpy(scores.logits).astype(np.float32))
+
+
+def in_float16(scores: Scores[Any]) -> Scores[Any]:
+    """In float16, as which they are kept."""
+    return replace(scores, logits=as_numpy(scores.logits).astype(np.float16))

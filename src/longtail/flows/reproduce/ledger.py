@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from longtail.flows.reproduce.experiment import Experiment
 from longtail.flows.reproduce.result import KeptOf, RecipeOf, Reproduced, reproduced
-from longtail.flows.reproduce.verdicts import Judged
+from longtail.flows.reproduce.verdicts import ClaimVerdict
+
+TITLE = "# The ledger\n"  # how its file begins
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Entry:
     """A claim, and the table that its verdict is from."""
 
     table: Reproduced
-    judged: Judged
+    outcome: ClaimVerdict
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,13 @@ class Ledger:
 
     entries: tuple[Entry, ...]
     experiments: tuple[Experiment, ...]
+    source: str = "results/scores"  # the folder that it is made from
 
     @cached_property
     def verdicts(self) -> dict[str, int]:
         """How often each verdict was reached, and how many claims have none."""
         counted: Counter[str] = Counter(
-            each.judged.verdict or "not judged" for each in self.entries
+            each.outcome.verdict or "not judged" for each in self.entries
         )
         order = ("holds", "does not hold", "cannot tell", "not judged")
         return {name: counted[name] for name in order}
@@ -49,8 +53,21 @@ class Ledger:
         }
 
 
-def ledger(experiments: Sequence[Experiment], kept_of: KeptOf, recipe_of: RecipeOf) -> Ledger:
-    """Judge every claim by what is kept."""
+def check_file(file: Path, results: Path) -> None:
+    """A ValueError if a ledger of these results cannot be written there."""
+    if file.resolve().is_relative_to(results.resolve()):
+        raise ValueError(f"{file} is in {results}, which is read; take a file outside it")
+    if file.is_file() and not file.read_bytes().startswith(TITLE.encode()):
+        raise ValueError(f"{file} is there and is no ledger; take another file")
+
+
+def ledger(
+    experiments: Sequence[Experiment],
+    kept_of: KeptOf,
+    recipe_of: RecipeOf,
+    results: Path = Path("results/scores"),
+) -> Ledger:
+    """Judge every claim by what is kept of runs in the folder `results`."""
     entries: list[Entry] = []
     for experiment in experiments:
         tables = [
@@ -58,7 +75,10 @@ def ledger(experiments: Sequence[Experiment], kept_of: KeptOf, recipe_of: Recipe
             for quick in ((False, True) if experiment.quick else (False,))
         ]
         for number in range(len(experiment.claims)):
-            found = [Entry(table, table.judged[number]) for table in tables]
-            judged = [each for each in found if each.judged.verdict is not None]
-            entries.append((judged or found[-1:])[0])
-    return Ledger(tuple(entries), tuple(experiments))
+            candidates = [Entry(table, table.outcomes[number]) for table in tables]
+            judged = [each for each in candidates if each.outcome.verdict is not None]
+            entries.append((judged or candidates[-1:])[0])
+    # As every reader of the repository would call it, wherever that is.
+    is_ours = results.resolve().parts[-2:] == ("results", "scores")
+    source = "results/scores" if is_ours else str(results)
+    return Ledger(tuple(entries), tuple(experiments), source)

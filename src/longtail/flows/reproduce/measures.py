@@ -1,6 +1,14 @@
 """What the numbers of tables and figures are, and which classes each paper calls many and few."""
 
-from typing import Literal, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from longtail.core.arrays import Indices
 
 
 class Edges(NamedTuple):
@@ -94,3 +102,10 @@ MEASURES: dict[str, Measure] = {
         "share of the training after which half the last accuracy is reached", 0, "group"
     ),
 }
+
+
+def group_mask(counts: Indices, group: str, edges: Edges) -> npt.NDArray[np.bool_]:
+    """Which classes are of a group, by their training samples; "" for all."""
+    many, few = counts >= edges.many, counts <= edges.few
+    masks = {"many": many, "few": few, "medium": ~many & ~few, "": many | ~many}
+    return masks[group]

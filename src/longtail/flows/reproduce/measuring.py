@@ -24,25 +24,23 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices, as_numpy
-from longtail.flows.noise import Difference, spread
+from longtail.flows.noise import Contrast, spread
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
-from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges
+from longtail.flows.reproduce.kept import Answers, Kept
+from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges, group_mask
+from longtail.flows.reproduce.ways import BALANCED, PROBABILITIES, Way
 from longtail.flows.score_measures import SCORE_MEASURES
-from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
-from longtail.stats import Part, student_reach
+from longtail.stats import Interval, Part, student_reach
 
 Over: TypeAlias = Literal["test samples", "classes", "trials"]
 _LEVEL = 0.05
-_NO_RECALL = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class CellMeasure:
     """A measure of one cell."""
 
     seeds: tuple[int, ...]
@@ -53,13 +51,13 @@ class Measured:
     over: Over = "test samples"
     counts: Indices | None = None  # training samples of each class, of a measure of classes
 
-    def of_seeds(self, seeds: Sequence[int]) -> Measured:
+    def of_seeds(self, seeds: Sequence[int]) -> CellMeasure:
         """The same of some seeds."""
         at = [self.seeds.index(seed) for seed in seeds]
         terms = None if self.terms is None else self.terms[at]
         return replace(self, seeds=tuple(seeds), values=self.values[at], terms=terms)
 
-    def is_of_the_samples_of(self, other: Measured) -> bool:
+    def is_of_the_samples_of(self, other: CellMeasure) -> bool:
         """Whether ψ of both are of the same samples."""
         return (
             self.terms is not None
@@ -75,7 +73,7 @@ class Sum:
 
     value: float
     seeds: int
-    parts: tuple[Difference, ...]  # independent ones
+    parts: tuple[Contrast, ...]  # independent ones
     by_seeds: tuple[float, ...] = ()  # values a seed of what has no terms
     over: str = ""  # what the interval is over
 
@@ -90,13 +88,18 @@ class Sum:
             squares.append((student_reach(level, len(values) - 1) * error) ** 2)
         return math.sqrt(sum(squares))
 
+    def interval(self, level: float = _LEVEL, apart: float = 0.0) -> Interval:
+        """The value, `apart` added to it, with its ends where they are known."""
+        reach, value = self.reach(level), self.value + apart
+        return Interval(value) if reach is None else Interval(value, value - reach, value + reach)
 
-def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
+
+def summed(terms: Sequence[tuple[float, CellMeasure]]) -> Sum | None:
     """Σ factor · measure over the seeds that all have; None if there is no such seed."""
     seeds = [seed for seed in terms[0][1].seeds if all(seed in each.seeds for _, each in terms[1:])]
     if not seeds:
         return None
-    groups: list[Measured] = []  # sums of those of the same samples
+    groups: list[CellMeasure] = []  # sums of those of the same samples
     alone = np.zeros(len(seeds))
     has_alone = False
     for factor, each in terms:
@@ -119,7 +122,7 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
     return Sum(total, len(seeds), parts, tuple(alone) if has_alone else (), " and ".join(words))
 
 
-def _added(one: Measured, other: Measured) -> Measured:
+def _added(one: CellMeasure, other: CellMeasure) -> CellMeasure:
     """The sum of two of the same samples, each of which counts as much as in both together."""
     return replace(
         one,
@@ -129,17 +132,19 @@ def _added(one: Measured, other: Measured) -> Measured:
     )
 
 
-def _spread(group: Measured) -> Difference:
+def _spread(group: CellMeasure) -> Contrast:
     psi, labels, weight = (as_numpy(e) for e in (group.terms, group.labels, group.weight))
     if group.over == "trials":
-        # Of all seeds, each drawn anew: as of any independent numbers.
+        # Of all seeds, each with draws of its own: as of any independent numbers.
         terms = psi.ravel() / len(psi)
         part = Part(float(terms.var(ddof=1)) * len(terms), len(terms) - 1)
-        return Difference(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)
+        return Contrast(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)
     return spread(group.values, psi / np.where(weight > 0, weight, 1.0)[labels], labels, weight)
 
 
-def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
+def measured(
+    kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges
+) -> CellMeasure | None:
     """A column of a cell, of the seeds that have it; None if none has."""
     one = _from_scores if column.measure in SCORE_MEASURES else _from_numbers
     one = _from_answers if column.measure in _SUMS else one
@@ -165,12 +170,12 @@ def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges)
 
 def _single(
     value: float, terms: Floats, weight: Floats, labels: Indices, over: Over = "test samples"
-) -> Measured:
+) -> CellMeasure:
     psi = weight[labels] * terms
-    return Measured((0,), np.array([value]), psi[None], labels, weight, over)
+    return CellMeasure((0,), np.array([value]), psi[None], labels, weight, over)
 
 
-def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
+def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> CellMeasure | None:
     answers = kept.answered(Way.of(cell, column), column.measure in PROBABILITIES)
     if answers is None:
         return None
@@ -181,7 +186,7 @@ def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
     if terms is not None:
         return _single(value, terms, weight, answers.labels)
     number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure, value)
-    return None if math.isnan(number) else Measured((0,), np.array([number]))
+    return None if math.isnan(number) else CellMeasure((0,), np.array([number]))
 
 
 def probability_measures(answers: Answers) -> dict[str, float]:
@@ -200,20 +205,13 @@ def _shares(answers: Answers, column: Column, edges: Edges) -> Floats | None:
     return counted / counted.sum() if counted.any() else None
 
 
-def group_mask(counts: Indices, group: str, edges: Edges) -> npt.NDArray[np.bool_]:
-    """Which classes are of a group; "" for all."""
-    many, few = counts >= edges.many, counts <= edges.few
-    masks = {"many": many, "few": few, "medium": ~many & ~few}
-    return masks.get(group, np.ones(len(counts), dtype=bool))
-
-
 _Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes' weight, the value
 
 
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
-    weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
+    weight = 100 * shares / np.maximum(answers.sums.samples, 1)
     right = answers.right.astype(np.float64)
-    return right, weight, float((weight[answers.labels] * right).sum())
+    return right, weight, float((weight[answers.labels] * right).sum())  # Σ ψ
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
@@ -231,18 +229,17 @@ def _mean(terms: Floats | None, shares: Floats) -> _Sums:
 def _ece(answers: Answers, shares: Floats) -> _Sums:
     if answers.confidence is None:
         return None, shares, math.nan
-    gaps, bins = answers.right - answers.confidence, bin_of(answers.confidence)
-    return _mean(np.sign(np.bincount(bins, gaps))[bins] * gaps, shares)
+    signs = np.sign(answers.sums.bin_gaps)[bin_of(answers.confidence)]
+    terms, weight, _ = _mean(signs * (answers.right - answers.confidence), shares)
+    return terms, weight, answers.sums.ece
 
 
 def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
-    counts = np.bincount(answers.labels, minlength=len(shares)).astype(np.float64)
-    right = np.bincount(answers.labels[answers.right], minlength=len(shares))
-    recall = ratio(right.astype(np.float64), counts)
-    value = 100 * float(geometric_means(recall[counts > 0], _NO_RECALL))
-    if (recall == 0).any():
+    sums = answers.sums
+    value = 100 * sums.geometric_mean
+    if (sums.recalls == 0).any():
         return None, shares, value
-    rate = value / (counts > 0).sum() / (counts * recall)
+    rate = value / (sums.samples > 0).sum() / (sums.samples * sums.recalls)
     return answers.right.astype(np.float64), np.nan_to_num(rate), value
 
 
@@ -258,14 +255,14 @@ _SUMS: dict[str, Callable[[Answers, Floats], _Sums]] = {
 }
 
 
-def _from_scores(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
+def _from_scores(kept: Kept, cell: Cell, column: Column, edges: Edges) -> CellMeasure | None:
     scores = kept.moved(Way.of(cell, column))
     if scores is None or kept.counts is None:
         return None
     return _of_value(SCORE_MEASURES[column.measure](scores), column, kept.counts, edges)
 
 
-def _of_trials(kept: Kept, cell: Cell, column: Column) -> Measured | None:
+def _of_trials(kept: Kept, cell: Cell, column: Column) -> CellMeasure | None:
     """Of a drawn problem, whose numbers are one a trial."""
     trials = (kept.numbers or {}).get(f"{cell.head}|{cell.variant}", {})
     measure = f"{column.measure} {column.group}".strip()
@@ -276,20 +273,20 @@ def _of_trials(kept: Kept, cell: Cell, column: Column) -> Measured | None:
     return _single(float(values.mean()), values, weight, one_class, "trials")
 
 
-def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
+def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> CellMeasure | None:
     value, counts = (kept.numbers or {}).get(column.measure), kept.counts
     return None if value is None or counts is None else _of_value(value, column, counts, edges)
 
 
-def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> Measured | None:
+def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> CellMeasure | None:
     """Of one number, or of one for each class or point: the mean of the group if one is asked."""
     numbers, about = np.asarray(value, dtype=np.float64), MEASURES[column.measure]
     if not about.is_number:
-        return Measured((0,), numbers[None], counts=counts)
+        return CellMeasure((0,), numbers[None], counts=counts)
     if about.per == "group":  # its classes do not vary by it
         numbers = np.asarray(dict(zip(GROUPS, numbers, strict=True)).get(column.group, np.nan))
     if numbers.ndim == 0:
-        return None if np.isnan(numbers) else Measured((0,), numbers[None])
+        return None if np.isnan(numbers) else CellMeasure((0,), numbers[None])
     seen = group_mask(counts, column.group, edges) & ~np.isnan(numbers)
     if not seen.any():
         return None

@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import RELIABILITY, Answers, Kept, Way
-from longtail.flows.reproduce.measures import Edges
-from longtail.flows.reproduce.measuring import group_mask
+from longtail.flows.reproduce.kept import Answers, Kept
+from longtail.flows.reproduce.measures import Edges, group_mask
+from longtail.flows.reproduce.ways import RELIABILITY, Way
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES, Value
-from longtail.metrics.recall import ratio
-from longtail.metrics.terms import BINS, bin_of
 
 Made = Mapping[str, tuple[Cell, Mapping[int, Kept]]]  # the cell and runs of each row
 
@@ -65,11 +63,4 @@ def _reliability(answers: Answers | None) -> Floats | None:
     """Of each bin of confidence: the share of samples, mean confidence, accuracy (LADE fig. 4)."""
     if answers is None or answers.confidence is None:
         return None
-    at = bin_of(answers.confidence)
-    samples = np.bincount(at, minlength=BINS).astype(np.float64)
-    right = answers.right.astype(np.float64)
-    confidence, accuracy = (
-        ratio(np.bincount(at, each, BINS).astype(np.float64), samples)
-        for each in (answers.confidence, right)
-    )
-    return np.stack([samples / samples.sum(), confidence, accuracy])
+    return np.stack(answers.sums.reliability)

@@ -116,7 +116,7 @@ class PlannedRun:
     seed: int
     state: State
     heads: tuple[tuple[str, str], ...]  # second-stage heads that are not there, and batch norm
-    measures: tuple[str, ...]  # of features and head, that nobody has looked for
+    measures: tuple[str, ...]  # of features and head, that were not looked for yet
     needs: str  # the data, "" for none
 
     @property
@@ -126,7 +126,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """The runs of an experiment in one setting."""
 
     experiment: Experiment
@@ -142,15 +142,15 @@ class Plan:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Data that what is left needs and nobody said where they are."""
+        """Data that what is left needs and whose place is unknown."""
         needed = {run.needs for run in self.left if run.needs}
         return tuple(sorted(needed - set(self.data)))
 
     @property
     def hours(self) -> float | None:
         """About how long one thread takes for runs that are not finished; None on a GPU."""
-        known = [each.run.hours for each in self.left if each.state != "finished"]
-        return None if None in known else sum(hours or 0.0 for hours in known)
+        to_do = [each.run.hours for each in self.left if each.state != "finished"]
+        return None if None in to_do else sum(hours or 0.0 for hours in to_do)
 
 
 def plan(
@@ -162,7 +162,7 @@ def plan(
     quick: bool = False,
     seeds: Sequence[int] | None = None,
     data: Mapping[str, Path] | None = None,
-) -> Plan:
+) -> ExperimentPlan:
     """The runs that an experiment asks for, and what of them is in the folder of results.
 
     Args:
@@ -174,7 +174,7 @@ def plan(
         seeds: By default those of the setting.
         data: Where data are, by the names of `Needs`.
     """
-    from longtail.flows.reproduce.kept import measures_asked  # which imports NumPy
+    from longtail.flows.reproduce.ways import measures_asked  # which imports NumPy
 
     chosen = settled(experiment, quick)
     drawn = chosen.seeds if seeds is None else tuple(seeds)
@@ -200,7 +200,7 @@ def plan(
             if begins_with is not None and made.state != "finished":
                 planned.setdefault(names(begins_with, seed), of_seed(begins_with, seed))
             planned[made.name] = made
-    return Plan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
+    return ExperimentPlan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
 
 
 def _planned(
@@ -223,12 +223,12 @@ def _planned(
 
 def state_of(folder: Path | None, name: str, run: Run) -> State:
     """What there is of a run, which is finished with the file that its executor writes last."""
-    place = None if folder is None else folder / RUNS / name
-    if place is None or not place.is_dir():
+    run_folder = None if folder is None else folder / RUNS / name
+    if run_folder is None or not run_folder.is_dir():
         return "to do"
-    if (place / (NUMBERS if isinstance(run, Synthetic) else METRICS)).is_file():
+    if (run_folder / (NUMBERS if isinstance(run, Synthetic) else METRICS)).is_file():
         return "finished"
-    return "begun" if (place / VERSIONS).is_file() else "to do"
+    return "begun" if (run_folder / VERSIONS).is_file() else "to do"
 
 
 def head_file(folder: Path, name: str, head: str, batch_norm: str) -> Path:
@@ -246,7 +246,7 @@ def heads_left(
 
 
 def measures_left(folder: Path | None, name: str, measures: Sequence[str]) -> tuple[str, ...]:
-    """Measures that nobody has looked for: of those that a run cannot have there is none."""
+    """Measures that were not looked for yet; those that a run cannot have were, and are null."""
     file = None if folder is None else folder / AFTER / name / NUMBERS
     if not measures or file is None or not file.is_file():
         return tuple(measures)

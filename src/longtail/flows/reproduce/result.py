@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
+import numpy as np
 
+from longtail.data import exponential_counts
 from longtail.flows.reproduce.experiment import (
     Cell,
     Experiment,
@@ -19,14 +21,15 @@ from longtail.flows.reproduce.experiment import (
     claim_rows,
 )
 from longtail.flows.reproduce.kept import Kept
-from longtail.flows.reproduce.measures import EDGES
-from longtail.flows.reproduce.measuring import Measured, measured, summed
+from longtail.flows.reproduce.measures import EDGES, Edges, group_mask
+from longtail.flows.reproduce.measuring import CellMeasure, measured, summed
 from longtail.flows.reproduce.pictures import Picture, picture
 from longtail.flows.reproduce.plan import Settled, settled
-from longtail.flows.reproduce.settings import said
-from longtail.flows.reproduce.verdicts import Judged, judge_claim
+from longtail.flows.reproduce.verdicts import ClaimVerdict, judge_claim
 from longtail.flows.results import Result
-from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.reading import plain
+from longtail.flows.train.recipe import Cifar10, Cifar20, CifarSet, Recipe
+from longtail.stats import Interval
 
 if TYPE_CHECKING:
     from longtail.flows.two_gaussians import TwoGaussians
@@ -34,16 +37,15 @@ if TYPE_CHECKING:
 
 KeptOf: TypeAlias = Callable[[Run, int], Kept | None]
 RecipeOf: TypeAlias = Callable[[Inspect], Recipe]
+_STATISTICS = ("classes", "samples", "imbalance_ratio")  # of a training set
 MOST_SEEDS = 10  # that are looked for beyond those an experiment names
 
 
-@dataclass(frozen=True)
-class Number:
+@dataclass(frozen=True, kw_only=True)
+class Number(Interval):
     """A number of ours, with its 95 % interval."""
 
     value: float
-    low: float | None
-    high: float | None
     over: str  # what the interval is over
     seeds: int
     chosen_on_test: bool  # whether its τ is chosen on test samples
@@ -65,8 +67,8 @@ class Reproduced(Result):
 
     experiment: Experiment
     settled: Settled
-    measured: Mapping[tuple[str, str], Measured]  # by row and column
-    said: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
+    measures: Mapping[tuple[str, str], CellMeasure]  # by row and column
+    settings: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
     runs: Mapping[tuple[str, str], tuple[Cell, Mapping[int, Kept]]]  # by row and data
     command: str
 
@@ -76,21 +78,26 @@ class Reproduced(Result):
     def numbers(self) -> dict[tuple[str, str], Number]:
         """Of every cell that is one number."""
         made = {}
-        for place, each in self.measured.items():
+        for cell_at, each in self.measures.items():
             total = summed([(1.0, each)]) if each.values.ndim == 1 else None
             if total is not None and math.isfinite(total.value):
-                value, reach = total.value, total.reach()
-                low, high = (None, None) if reach is None else (value - reach, value + reach)
-                cell, _ = self.runs[place[0], self.experiment.column(place[1]).data]
-                over = total.over, total.seeds
-                made[place] = Number(value, low, high, *over, cell.chosen_on_test)
+                cell, _ = self.runs[cell_at[0], self.experiment.column(cell_at[1]).data]
+                ends = total.interval()
+                made[cell_at] = Number(
+                    value=total.value,
+                    low=ends.low,
+                    high=ends.high,
+                    over=total.over,
+                    seeds=total.seeds,
+                    chosen_on_test=cell.chosen_on_test,
+                )
         return made
 
     @cached_property
-    def judged(self) -> tuple[Judged, ...]:
+    def outcomes(self) -> tuple[ClaimVerdict, ...]:
         """The claims, in the paper's order."""
         return tuple(
-            judge_claim(self.experiment, claim, self.measured) for claim in self.experiment.claims
+            judge_claim(self.experiment, claim, self.measures) for claim in self.experiment.claims
         )
 
     @cached_property
@@ -122,7 +129,7 @@ class Reproduced(Result):
     @property
     def seeds(self) -> tuple[int, ...]:
         """All seeds that a number is of."""
-        return tuple(sorted({seed for each in self.measured.values() for seed in each.seeds}))
+        return tuple(sorted({seed for each in self.measures.values() for seed in each.seeds}))
 
     @cached_property
     def why_not(self) -> dict[str, str]:
@@ -131,19 +138,19 @@ class Reproduced(Result):
         names = self.experiment.rows or ("*",)
         return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
 
-    def runs_of(self, judged: Judged) -> tuple[Run, ...]:
+    def runs_of(self, outcome: ClaimVerdict) -> tuple[Run, ...]:
         """The runs whose numbers a claim is judged by, maybe on other data than the paper's."""
-        places = (
+        cells = (
             (row, self.experiment.column(column).data)
-            for part in judged.evidence
+            for part in outcome.evidence
             for row in part.rows
             for column in part.columns
         )
-        return tuple(dict.fromkeys(self.runs[place][0].run for place in places))
+        return tuple(dict.fromkeys(self.runs[cell_at][0].run for cell_at in cells))
 
-    def unjudged(self, judged: Judged) -> Unjudged:
+    def unjudged(self, outcome: ClaimVerdict) -> Unjudged:
         """Why a claim has no verdict."""
-        claim = judged.claim
+        claim = outcome.claim
         rows = claim_rows(claim)
         for row in (row for row in rows if row in self.why_not):
             return Unjudged(reason=self.why_not[row])
@@ -153,8 +160,8 @@ class Reproduced(Result):
             if all(cell is not None for cell in cells):
                 absent = {cell.run for cell, kept in filter(None, cells) if not kept}
                 hours = [run.hours for run in absent]
-                known = None if None in hours else sum(each or 0.0 for each in hours)
-                return Unjudged(runs=len(absent), hours=known)
+                total = None if None in hours else sum(each or 0.0 for each in hours)
+                return Unjudged(runs=len(absent), hours=total)
         return Unjudged(needs=self.experiment.needs)
 
     def as_json(self) -> dict[str, Any]:
@@ -174,7 +181,7 @@ class Reproduced(Result):
                     "column": column.name,
                     "published": experiment.published(row, column.name),
                     "ours": _plain(self.numbers.get((row, column.name)))
-                    or self.said.get((row, column.name)),
+                    or self.settings.get((row, column.name)),
                 }
                 for row in experiment.rows
                 for column in experiment.columns
@@ -190,7 +197,7 @@ class Reproduced(Result):
                     "columns_left": list(each.columns_left),
                     "rows_left": list(each.rows_left),
                 }
-                for each in self.judged
+                for each in self.outcomes
             ],
             "missing": self.why_not,
             "corrections": [msgspec.to_builtins(each) for each in experiment.corrections],
@@ -223,8 +230,8 @@ def reproduced(
     chosen, edges = settled(experiment, quick), EDGES[experiment.paper]
     drawn = seeds or tuple(range(max(MOST_SEEDS, len(chosen.seeds))))
     cells = {(cell.row, cell.data): cell for cell in chosen.cells}
-    numbers: dict[tuple[str, str], Measured] = {}
-    told: dict[tuple[str, str], Value] = {}
+    numbers: dict[tuple[str, str], CellMeasure] = {}
+    settings: dict[tuple[str, str], Value] = {}
     read: dict[Run, dict[int, Kept]] = {}
     for row in experiment.rows:
         for column in experiment.columns:
@@ -233,18 +240,46 @@ def reproduced(
                 continue
             if isinstance(cell.run, Inspect):
                 recipe = recipe_of(cell.run)
-                told[row, column.name] = said(recipe, column.key, column.group, edges)
+                value = setting_of(recipe, column.key, column.group, edges)
+                if value is not None:
+                    settings[row, column.name] = value
                 continue
             if cell.run not in read:
                 read[cell.run] = _of_seeds(cell, kept_of, drawn)
             made = measured(read[cell.run], cell, column, edges)
             if made is not None:
                 numbers[row, column.name] = made
-    known = {place: value for place, value in told.items() if value is not None}
     runs = {at: (cell, read[cell.run]) for at, cell in cells.items() if cell.run in read}
-    return Reproduced(experiment, chosen, numbers, known, runs, command)
+    return Reproduced(experiment, chosen, numbers, settings, runs, command)
 
 
 def _of_seeds(cell: Cell, kept_of: KeptOf, seeds: tuple[int, ...]) -> dict[int, Kept]:
-    found = {seed: kept_of(cell.run, seed) for seed in seeds}
-    return {seed: kept for seed, kept in found.items() if kept is not None}
+    kept = {seed: kept_of(cell.run, seed) for seed in seeds}
+    return {seed: each for seed, each in kept.items() if each is not None}
+
+
+def setting_of(recipe: Recipe, key: str, group: str, edges: Edges) -> Value:
+    """A setting under its key; classes, samples and ratio of a set whose counts follow from it."""
+    if key in _STATISTICS:
+        return _statistic(recipe, key, group, edges)
+    inside: object = plain(recipe)
+    for name in key.split("."):
+        inside = inside.get(name) if isinstance(inside, Mapping) else None
+    if isinstance(inside, Mapping):  # a part: its name
+        inside = inside.get("name")
+    return inside if isinstance(inside, int | float | str) else None
+
+
+def _statistic(recipe: Recipe, key: str, group: str, edges: Edges) -> Value:
+    """Known without the images of CIFAR alone, whose classes are equally large before the cut."""
+    data = recipe.data
+    if not isinstance(data, CifarSet) or data.profile != "exp" or data.imbalance_ratio is None:
+        return None
+    largest, classes = 500, 100
+    if isinstance(data, Cifar10 | Cifar20):
+        largest, classes = (5000, 10) if isinstance(data, Cifar10) else (2500, 20)
+    counts = np.asarray(exponential_counts(largest, classes, data.imbalance_ratio))
+    counts = counts[group_mask(counts, group, edges)]
+    if key == "imbalance_ratio":
+        return data.imbalance_ratio
+    return len(counts) if key == "classes" else int(counts.sum())

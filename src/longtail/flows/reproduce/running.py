@@ -24,8 +24,9 @@ from longtail.flows.reproduce.plan import (
     LOGS,
     NUMBERS,
     RUNS,
-    Plan,
+    ExperimentPlan,
     changes_of,
+    head_file,
     heads_left,
     measures_left,
     state_of,
@@ -80,7 +81,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def measures_left(self) -> tuple[str, ...]:
-        """Measures that nobody has looked for."""
+        """Measures that were not looked for yet."""
         return measures_left(Path(self.results), self.name, self.measures)
 
     @property
@@ -105,7 +106,7 @@ class Task(msgspec.Struct, frozen=True):
         return Path(self.results) / LOCKS / self.name
 
 
-def tasks(plan: Plan, results: Path) -> list[Task]:
+def tasks(plan: ExperimentPlan, results: Path) -> list[Task]:
     """What is left of a plan to do."""
     paths = {name: os.path.abspath(path) for name, path in plan.data.items()}
     return [
@@ -171,7 +172,7 @@ def run_all(
                 if code == 0 and task.is_done:
                     progress(task.name, "finished")
                 elif (code == 0 and task.left != before) or task.is_elsewhere or task.is_done:
-                    waiting.append(task)  # the next step, or somebody else was faster
+                    waiting.append(task)  # the next step, or another process was faster
                 elif task.name not in again:
                     again.add(task.name)
                     waiting.append(task)
@@ -200,12 +201,8 @@ def work(task: Task) -> None:
     with locked(task.lock):
         if isinstance(task.run, Train):
             if task.heads_left:
-                from longtail.flows.reproduce.afterwards import fit_heads
-
                 fit_heads(Path(task.results), task.name, task.heads_left, Path(task.path))
             if task.measures_left:
-                from longtail.flows.reproduce.afterwards import measure_run
-
                 measure_run(task.folder, task.measures_left, Path(task.path), task.numbers)
         elif not task.is_trained:
             data = {name: Path(path) for name, path in task.data.items()}
@@ -217,6 +214,60 @@ def work(task: Task) -> None:
                 from longtail.flows.reproduce import synthetic
 
                 synthetic.run(task.run, task.seed, task.folder)
+
+
+def fit_heads(results: Path, name: str, heads: Sequence[tuple[str, str]], data: Path) -> None:
+    """Write the scores of each head, given as a recipe writes it, with its batch norm.
+
+    The head is no part of the run: whatever second stage its recipe has is left out.
+    """
+    from longtail.flows.reproduce.kept import model_of, sign
+    from longtail.flows.train.building import read_data
+    from longtail.flows.train.model_file import load_model
+    from longtail.flows.train.reading import overridden
+    from longtail.flows.train.scores import second_stage
+
+    stored = load_model(results / RUNS / name)
+    plain = overridden(stored.recipe, ["second_stage=null", f"data.path={data}"])
+    images = read_data(plain.data)
+    for batch_norm in dict.fromkeys(each for _, each in heads):
+        chosen = [head for head, each in heads if each == batch_norm]
+        recipe = overridden(
+            plain,
+            [f"second_stage.heads=[{', '.join(chosen)}]", f"second_stage.batch_norm={batch_norm}"],
+        )
+        made = second_stage(recipe, stored.model, images, stored.normalize)
+        for head, variant in zip(chosen, made, strict=True):
+            file = head_file(results, name, head, batch_norm)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            variant.scores["test"].save(file)
+            sign(file, model_of(results / RUNS / name))
+
+
+def measure_run(folder: Path, names: Sequence[str], data: Path, output: Path) -> None:
+    """Add measures of a run's features and head to a file of numbers; null for what it has not."""
+    from longtail.flows.reproduce.inspect import measure
+    from longtail.flows.reproduce.kept import check_signed, model_of, read_numbers
+    from longtail.flows.results import write_json
+
+    model, before = model_of(folder), dict[str, object]()
+    if output.is_file():
+        check_signed(output, model)
+        before = read_numbers(output)
+    made = measure(folder, names, data=data)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_json(output, model | before | {name: _rounded(made.get(name)) for name in names})
+
+
+def _rounded(value: object) -> object:
+    """Six digits: numbers are kept as text."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if not isinstance(value, str) and hasattr(value, "tolist"):  # an array; NumPy is not imported
+        return _rounded(value.tolist())
+    return float(f"{float(str(value)):.6g}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Synthetic runs: a problem is drawn anew in each trial; all trials are kept, so intervals follow.
+"""Synthetic runs: every trial draws its own problem; all trials are kept, so intervals follow.
 
 numbers.json   "HEAD|VARIANT": {"measure group": one number for each trial}
 trials.npz     the result itself, for the picture

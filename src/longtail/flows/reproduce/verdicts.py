@@ -46,32 +46,30 @@ from longtail.flows.reproduce.experiment import (
     claim_rows,
 )
 from longtail.flows.reproduce.measures import MEASURES
-from longtail.flows.reproduce.measuring import Measured, Sum, summed
+from longtail.flows.reproduce.measuring import CellMeasure, summed
 from longtail.stats import Interval, correlation_interval, rank_correlation
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "cannot tell"]
-Table: TypeAlias = Mapping[tuple[str, str], Measured]  # by row and column
+Table: TypeAlias = Mapping[tuple[str, str], CellMeasure]  # by row and column
 _LEVEL = 0.05
 _WEAK = 0.5  # the largest rank correlation that is still none
 _FEWEST = 3  # rows or columns that make a trend
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Interval):
     """What a claim says of one column, or of a row in one: a gain, a difference, a correlation."""
 
+    value: float
     rows: tuple[str, ...]  # whose numbers it is made of
     columns: tuple[str, ...]
-    value: float
-    low: float | None
-    high: float | None
     over: str  # what the interval is over
     seeds: int
     published: float | None  # the same from the paper's numbers
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimVerdict:
     """A claim and what came of it."""
 
     claim: Claim
@@ -86,7 +84,7 @@ class Judged:
         return min((each.seeds for each in self.evidence), default=0)
 
 
-class _Found(NamedTuple):
+class _Finding(NamedTuple):
     """What one column, or one row of it, says: its interval at any level."""
 
     rows: tuple[str, ...]
@@ -99,28 +97,39 @@ class _Found(NamedTuple):
     def evidence(self) -> Evidence:
         """Of the usual level."""
         made = self.at(_LEVEL)
-        value = math.nan if made.value is None else made.value
-        where = self.rows, self.columns
-        return Evidence(*where, value, made.low, made.high, self.over, self.seeds, self.published)
+        return Evidence(
+            value=math.nan if made.value is None else made.value,
+            low=made.low,
+            high=made.high,
+            rows=self.rows,
+            columns=self.columns,
+            over=self.over,
+            seeds=self.seeds,
+            published=self.published,
+        )
 
 
-def judge_claim(experiment: Experiment, claim: Claim, table: Table) -> Judged:
+def judge_claim(experiment: Experiment, claim: Claim, table: Table) -> ClaimVerdict:
     """The verdict on a claim by the numbers of a table."""
     columns = claim.columns or tuple(each.name for each in experiment.columns)
-    found = list(_found(experiment, claim, columns, table))
+    findings = list(_findings(experiment, claim, columns, table))
     rows = [row for row in claim_rows(claim) if not any((row, name) in table for name in columns)]
-    seen = {name for each in found for name in each.columns}
+    seen = {name for each in findings for name in each.columns}
     left = tuple(name for name in columns if name not in seen)
-    if not found:
-        return Judged(claim, None, (), left, tuple(rows))
-    return Judged(
-        claim, _verdict(claim, found), tuple(each.evidence() for each in found), left, tuple(rows)
+    if not findings:
+        return ClaimVerdict(claim, None, (), left, tuple(rows))
+    return ClaimVerdict(
+        claim,
+        _verdict(claim, findings),
+        tuple(each.evidence() for each in findings),
+        left,
+        tuple(rows),
     )
 
 
-def _verdict(claim: Claim, found: Sequence[_Found]) -> Verdict:
-    usual = [each.at(_LEVEL) for each in found]
-    wide = [each.at(_LEVEL / len(found)) for each in found]
+def _verdict(claim: Claim, findings: Sequence[_Finding]) -> Verdict:
+    usual = [each.at(_LEVEL) for each in findings]
+    wide = [each.at(_LEVEL / len(findings)) for each in findings]
     if any(each.low is None or each.high is None for each in usual):
         return "cannot tell"
     ends = [(float(each.low or 0.0), float(each.high or 0.0)) for each in usual]
@@ -177,9 +186,9 @@ _RULES: Mapping[type, Callable[..., tuple[_Rule, _Rule]]] = {
 }
 
 
-def _found(
+def _findings(
     experiment: Experiment, claim: Claim, columns: Sequence[str], table: Table
-) -> Iterator[_Found]:
+) -> Iterator[_Finding]:
     if isinstance(claim, Trend):
         yield from _trends(experiment, claim, columns, table)
         return
@@ -197,19 +206,13 @@ def _found(
             apart = 0.0 if isinstance(other, str) else -float(other)
             paper = _published(experiment, [(sign, one, name), (-sign, other, name)])
             rows = (one, other) if isinstance(other, str) else (one,)
-            yield _Found(rows, (name,), _interval(made, apart), made.over, made.seeds, paper)
+            yield _Finding(
+                rows, (name,), partial(made.interval, apart=apart), made.over, made.seeds, paper
+            )
 
 
 def _sign(experiment: Experiment, column: str) -> int:
     return MEASURES[experiment.column(column).measure].better
-
-
-def _interval(made: Sum, apart: float = 0.0) -> Callable[[float], Interval]:
-    def at(level: float) -> Interval:
-        reach, value = made.reach(level), made.value + apart
-        return Interval(value) if reach is None else Interval(value, value - reach, value + reach)
-
-    return at
 
 
 def _published(
@@ -227,13 +230,13 @@ def _published(
 
 def _trends(
     experiment: Experiment, claim: Trend, columns: Sequence[str], table: Table
-) -> Iterator[_Found]:
+) -> Iterator[_Finding]:
     if claim.against in ("count", "point"):
         for row in claim.rows:
             for name in columns:
-                found = _along(claim, row, name, table)
-                if found is not None:
-                    yield found
+                finding = _along(claim, row, name, table)
+                if finding is not None:
+                    yield finding
         return
     along_rows = claim.against == "rows"
     lines = (
@@ -243,24 +246,24 @@ def _trends(
     )
     for line in lines:
         there = [
-            place
-            for place in line
-            if place in table and (not claim.minus or (claim.minus, place[1]) in table)
+            cell
+            for cell in line
+            if cell in table and (not claim.minus or (claim.minus, cell[1]) in table)
         ]
         if len(there) < _FEWEST:
             continue
         ranks = np.arange(len(there)) - (len(there) - 1) / 2
-        terms = [(rank, place) for rank, place in zip(ranks.tolist(), there, strict=True)]
+        terms = [(rank, cell) for rank, cell in zip(ranks.tolist(), there, strict=True)]
         if claim.minus:
             terms += [(-rank, (claim.minus, name)) for rank, (_, name) in terms]
-        made = summed([(factor, table[place]) for factor, place in terms])
+        made = summed([(factor, table[cell]) for factor, cell in terms])
         if made is not None:
-            paper = _published(experiment, [(factor, *place) for factor, place in terms])
+            paper = _published(experiment, [(factor, *cell) for factor, cell in terms])
             rows, names = (tuple(dict.fromkeys(each)) for each in zip(*there, strict=True))
-            yield _Found(rows, names, _interval(made), made.over, made.seeds, paper)
+            yield _Finding(rows, names, made.interval, made.over, made.seeds, paper)
 
 
-def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
+def _along(claim: Trend, row: str, column: str, table: Table) -> _Finding | None:
     """The rank correlation of one number a class with its count; of a curve its last less first."""
     own, other = table.get((row, column)), table.get((claim.minus or row, column))
     if own is None or own.values.ndim < 2 or other is None:
@@ -272,11 +275,11 @@ def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
     if claim.minus:
         values = values - other.of_seeds(seeds).values
     if claim.against == "point":
-        made = summed([(1.0, Measured(tuple(seeds), values[:, -1] - values[:, 0]))])
+        made = summed([(1.0, CellMeasure(tuple(seeds), values[:, -1] - values[:, 0]))])
         return (
             None
             if made is None
-            else _Found((row,), (column,), _interval(made), made.over, made.seeds)
+            else _Finding((row,), (column,), made.interval, made.over, made.seeds)
         )
     means: Floats = values.mean(axis=0)
     seen = ~np.isnan(means)
@@ -284,4 +287,4 @@ def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
     if np.isnan(rho):
         return None
     interval = partial(correlation_interval, rho, pairs)
-    return _Found((row,), (column,), interval, "classes", len(seeds))
+    return _Finding((row,), (column,), interval, "classes", len(seeds))

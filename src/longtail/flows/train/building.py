@@ -135,7 +135,7 @@ def build_model(recipe: Recipe, prior: Prior) -> Model:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(recipe.seed)
         network = build_backbone(recipe.backbone)
-        with _part("head"):  # one that re-scales by frequency is told the prior
+        with _part("head"):  # one that re-scales by frequency needs the prior
             sizes = {"dim": network.dim, "num_classes": prior.num_classes}
             return Model(network, recipe.head.build(**sizes, train=prior))
 
@@ -227,7 +227,7 @@ def build_schedule(recipe: Recipe) -> EpochSchedule:
 
 @_part("optimizer")
 def build_options(recipe: Recipe) -> TrainingOptions:
-    """What the loop is told."""
+    """The options of the loop."""
     moves = msgspec.structs.asdict(recipe.optimizer)
     return TrainingOptions(
         optimizer=moves.pop("name"),

@@ -1,6 +1,6 @@
 """Many runs of `longtail train`, some at a time, each a process of one thread.
 
-A finished run is never trained again, and one that broke off goes on from its checkpoint: the same
+A finished run is never trained again, and one that broke off resumes from its checkpoint: the same
 call can be made until all is done. What another process is at is waited for.
 """
 
@@ -94,11 +94,11 @@ def train_many(
                     own = Path(private) / str(jobs.index(job))
                     running[_started(job, own, errors[job.folder])] = job
             for job, code in over(running):
-                said = _read(errors.pop(job.folder)) or f"it ended with code {code}"
+                message = _read(errors.pop(job.folder)) or f"it ended with code {code}"
                 if code == TAKEN:  # another process was faster, or only looked just then
                     waiting.append(job)
                     continue
-                ended[job.folder] = Ended(job, "failed", said) if code else Ended(job, "trained")
+                ended[job.folder] = Ended(job, "failed", message) if code else Ended(job, "trained")
                 progress(ended[job.folder])
     return tuple(ended[job.folder] for job in jobs)
 
@@ -106,7 +106,7 @@ def train_many(
 def states_of(jobs: Sequence[Job]) -> list[State]:
     """How far runs are; a ValueError if a folder is of another run or data, or there are none.
 
-    One that is to be measured in other groups has begun: it goes on with that.
+    One that is to be measured in other groups has begun, and is resumed with that.
     """
     data: dict[bytes, dict[str, Any]] = {}  # read once for all runs that share them
     return [_state_of(job, data) for job in jobs]
@@ -146,7 +146,7 @@ def _check_learned(job: Job, data: dict[bytes, dict[str, Any]]) -> None:
 
 
 def _started(job: Job, private: Path, errors: IO[bytes]) -> Process:
-    """The process is told its recipe where nobody else writes: the run's folder is not locked."""
+    """The process reads its recipe where no other writes: the run's folder is not locked."""
     recipe, folder = str(private / RECIPE), str(job.folder)
     command = [sys.executable, "-m", "longtail", "train", recipe, "-o", folder, "--quiet"]
     write_start(private, job.recipe, job.name, shlex.join(["longtail", *command[3:-1]]))

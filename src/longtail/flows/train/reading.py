@@ -1,7 +1,7 @@
 """Recipes as people write them: a YAML file that may start from another one, and `key=value`.
 
 msgspec checks types and ranges. Names it does not know it only refuses, so they are looked at
-first: keys, kinds and choices, each told with what is allowed and the nearest one there is.
+first: keys, kinds and choices, each refused with what is allowed and the nearest one there is.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_recipe_file(
     """The recipe in a .yaml or .json file.
 
     A file that starts from another recipe with `base: NAME`, which `named` finds, says only what
-    differs. A part that it names anew is replaced; of one that it does not name, single values are.
+    differs. A part that it names is replaced; of one that it does not name, single values are.
     Without `named` a file must be whole, as in the folder of a run.
     """
     try:
@@ -96,7 +96,7 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Recipe:
     """The recipe with some values replaced, one after the other, as on the command line.
 
     Such as "optimizer.lr=0.1", "loss=cross_entropy", "ema=null", "augment=[crop, flip]", and of a
-    part in a list "augment.crop.padding=2". A part that is named anew starts from the defaults of
+    part in a list "augment.crop.padding=2". A part that is named starts from the defaults of
     that name.
 
     >>> start = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
@@ -228,7 +228,7 @@ def _put(
             inside.clear()
             inside.update({first: text, **kept})
         return
-    # What may stand under the key; anything if there is no such key, which is told later.
+    # What may stand under the key; anything if there is no such key, which is refused later.
     chosen = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
     kinds = [field.type for each in chosen for field in each.fields if field.encode_name == first]
     field = kinds[0] if kinds else inspect.AnyType()

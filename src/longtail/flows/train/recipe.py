@@ -1,6 +1,6 @@
 """Recipe: everything a training run depends on, checked as a whole.
 
-Nothing here imports torch, so that a wrong recipe is told in a blink.
+Nothing here imports torch, so that a wrong recipe is refused in a blink.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -37,6 +37,11 @@ class DataSet(Section, frozen=True, tag_field="kind"):
     validation_share: FractionBelowOne = 0.1
     seed: Seed = 0  # decides which images are cut off and which are for validation
 
+    @property
+    def needed(self) -> str:
+        """What has to be at `path`, in a few words."""
+        return "an .npz file"
+
 
 class CifarSet(DataSet, frozen=True):
     """A long-tailed cut of CIFAR."""
@@ -45,9 +50,19 @@ class CifarSet(DataSet, frozen=True):
     profile: Profile = "exp"  # how the counts fall from the largest class to the smallest
     official: bool = True  # whether all 60,000 images must be there
 
+    @property
+    def needed(self) -> str:
+        """Either of the two archives."""
+        return "CIFAR-100"
+
 
 class Cifar10(CifarSet, frozen=True, tag="cifar10"):
     """CIFAR-10-LT."""
+
+    @property
+    def needed(self) -> str:
+        """The smaller one."""
+        return "CIFAR-10"
 
 
 class Cifar100(CifarSet, frozen=True, tag="cifar100"):
@@ -87,6 +102,11 @@ class Npz(OwnSet, frozen=True, tag="npz"):
 class ImageFolder(OwnSet, frozen=True, tag="folder"):
     """A folder class/file, or train/class/file with val and test beside train where they are."""
 
+    @property
+    def needed(self) -> str:
+        """In its plain form."""
+        return "a folder class/file"
+
 
 class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):
     """List files as they are published; their names start from `path`, as the images do."""
@@ -97,12 +117,22 @@ class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):
     classes: str | None = None  # a file that names the classes, where the lists do not number them
     num_classes: Count | None = None  # by default as the training list says
 
+    @property
+    def needed(self) -> str:
+        """By the list that tells which images they are."""
+        return f"images and {self.train}"
+
 
 class HuggingFace(OwnSet, frozen=True, tag="hf"):
     """What `datasets.load_dataset(path)` or a folder of `save_to_disk` gives, split by split."""
 
     image_column: str = "image"
     label_column: str = "label"
+
+    @property
+    def needed(self) -> str:
+        """As it is called."""
+        return "a data set of Hugging Face"
 
 
 Data: TypeAlias = Cifar10 | Cifar100 | Cifar20 | Npz | ImageFolder | ImageLists | HuggingFace

@@ -255,7 +255,7 @@ def read_run(
     if not scores:
         raise ValueError(
             f"{run} has no scores: the run has not finished, or has no validation and no test "
-            "part; start the same longtail train command again, and it goes on"
+            "part; start the same longtail train command again to finish it"
         )
     stored = load_model(run)
     recipe, carried = stored.recipe, stored.model.carried

@@ -1,6 +1,6 @@
 """The folder of a run: its recipe and versions, and whether it is the run that is asked for.
 
-What is wrong with a folder is told without importing torch.
+A wrong folder is refused without importing torch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def model_path(source: str | os.PathLike[str]) -> Path:
 
 
 def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> bool:
-    """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
+    """Whether there is a run of this recipe to resume; a RecipeError if it is of another."""
     if folder.exists() and not folder.is_dir():
         raise RecipeError(f"{folder} is a file; the run needs a folder")
     _check_apart(folder, recipe.data)
@@ -80,7 +80,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
                 "write over it; take another folder, or move it"
             )
         return False
-    # What broke off before its first checkpoint left nothing to go on with, or to lose.
+    # What broke off before its first checkpoint left nothing to resume, or to lose.
     if not (folder / RECIPE).is_file() or not (folder / CHECKPOINT).exists():
         if (folder / METRICS).exists():
             raise RecipeError(
@@ -90,7 +90,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         return False
     if resume == "never":
         raise RecipeError(
-            f"{folder} holds a run already; take another folder, or go on with --resume auto"
+            f"{folder} holds a run already; take another folder, or resume it with --resume auto"
         )
     differing = differences_from(folder, recipe)
     if differing:
@@ -110,8 +110,8 @@ def differences_from(folder: Path, recipe: Recipe) -> dict[str, tuple[Any, Any]]
     before, after = task_values(stored), task_values(recipe)
     if stored.start is not None and after["start"] != recipe.start:  # that asked for is there
         beside = folder.parent / Path(stored.start).name  # of a run that said no more than a path
-        said = _said(folder, START) or _digest(stored.start) or _digest(beside)
-        before["start"] = said or stored.start
+        digest = _said(folder, START) or _digest(stored.start) or _digest(beside)
+        before["start"] = digest or stored.start
     return differences(flat(before), flat(after))
 
 
@@ -170,10 +170,10 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     # First, since by it the folder is known to be of a run.
-    said = {RECIPE_NAME: name, "command": command}
+    notes = {RECIPE_NAME: name, "command": command}
     if recipe.start is not None:
-        said[START] = _digest(recipe.start)
-    write_json(folder / VERSIONS, said | versions())
+        notes[START] = _digest(recipe.start)
+    write_json(folder / VERSIONS, notes | versions())
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_bytes(write_yaml(plain(recipe)).encode())

@@ -44,7 +44,7 @@ def train(
     progress: Progress = lambda event: None,
     command: str = "longtail.train",
 ) -> TrainResult:
-    """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
+    """Follow a recipe; what comes out is in the folder, and a run that broke off resumes there.
 
     Args:
         recipe: What to do: a value, or the keys and values of a recipe file.
@@ -111,7 +111,7 @@ def _set_up(recipe: Recipe, device: torch.device) -> building.Setup:
     return setup
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """The sizes of what a recipe makes of the data, and what its logits will carry."""
 
     training_images: int
@@ -128,12 +128,12 @@ class Plan(NamedTuple):
     terms: tuple[str, ...]  # beside the loss; they leave the prior as it is
 
 
-def planned(recipe: Recipe) -> Plan:
+def planned(recipe: Recipe) -> TrainingPlan:
     """What training would begin with, or the error that it would end with."""
     setup = _set_up(recipe, torch.device("cpu"))
     images, smoothing = setup.images, setup.loss.label_smoothing
     counts, steps = images.train.counts, -(-len(setup.sampler) // recipe.batch_size)
-    return Plan(
+    return TrainingPlan(
         training_images=len(images.train),
         validation_images=0 if images.validation is None else len(images.validation),
         test_images=0 if images.test is None else len(images.test),

@@ -95,12 +95,12 @@ def _read() -> _Files:
     for file in files(__package__).iterdir():
         if file.name.endswith(".toml"):
             for name, table in tomllib.loads(file.read_text(encoding="utf-8")).items():
-                known, new = (
+                present, new = (
                     (parts[name], table) if name in parts else (parts["experiments"], {name: table})
                 )
-                if twice := known.keys() & new:
+                if twice := present.keys() & new:
                     raise ValueError(f"{file.name}: {', '.join(sorted(twice))} is there twice")
-                known |= new
+                present |= new
     return msgspec.convert(parts, _Files)
 
 
@@ -202,10 +202,10 @@ def _claim(
     fields: Fields = {"better": names[0], "worse": names[1], "columns": names[2:]} if names else {}
     for each in parts:
         fields |= each if isinstance(each, dict) else {}
-    for key, known in ("rows", rows), ("columns", columns):
+    for key, present in ("rows", rows), ("columns", columns):
         if key in fields:
             patterns = _each(msgspec.convert(fields[key], Names))
-            matches = [fnmatch.filter(known, pattern) or [pattern] for pattern in patterns]
+            matches = [fnmatch.filter(present, pattern) or [pattern] for pattern in patterns]
             fields[key] = [name for names in matches for name in names]
     if isinstance(fields.get("signs"), int):
         fields["signs"] = [fields["signs"]]

@@ -100,9 +100,9 @@ def line_chart(
         if not t.line.faint
     ]
     keys += [guide.key for guide in guides] + ([] if reference is None else [reference.key])
-    places = [v for trace in traces for v in trace.x] + [float(v) for g in guides for v in g.x]
-    whole = all(not math.isfinite(place) or place == round(place) for place in places)
-    span = x_range or scale.span_of(places, pad=0.02, log=log_x)
+    values = [v for trace in traces for v in trace.x] + [float(v) for g in guides for v in g.x]
+    whole = all(not math.isfinite(value) or value == round(value) for value in values)
+    span = x_range or scale.span_of(values, pad=0.02, log=log_x)
     across = Axis(*span, x_title, log=log_x, whole=whole)
     up = Axis(ticks[0], ticks[-1], y_title, ticks, log_y, room=y_room)
     drawn, plot, x, y, size = frame.frame(keys, across, up, width, height)

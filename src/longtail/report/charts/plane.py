@@ -87,9 +87,9 @@ def plane_chart(
     for name, ends, style in cuts:
         if ends:
             (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in ends)
-            place: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(style)}
+            from_to: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(style)}
             line: Attributes = {"stroke_dasharray": dash(style), "stroke_width": 2.2}
-            drawn.append(element("line", tip(name), class_="separator", **place, **line))
+            drawn.append(element("line", tip(name), class_="separator", **from_to, **line))
     if not every:
         drawn.append(no_data(plot))
     sentences = [f"{name}: {len(pairs)} points." for name, pairs in clouds]

@@ -92,9 +92,11 @@ def label(
     x: float, y: float, text: str, anchor: str = "start", faint: bool = False, full: str = ""
 ) -> Svg:
     """A line of text; where it was shortened, the full text is its tooltip."""
-    place: Attributes = {"x": x, "y": y, "text_anchor": None if anchor == "start" else anchor}
+    position: Attributes = {"x": x, "y": y, "text_anchor": None if anchor == "start" else anchor}
     ink: Attributes = {"fill": "currentColor", "fill_opacity": 0.75 if faint else None}
-    return element("text", text, tip("" if full == text else full), **place, **ink, stroke="none")
+    return element(
+        "text", text, tip("" if full == text else full), **position, **ink, stroke="none"
+    )
 
 
 def _text(value: str | float) -> str:

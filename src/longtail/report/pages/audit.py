@@ -9,7 +9,6 @@ from longtail.report.figures.classes import counts_chart
 from longtail.report.names import group_ranges, how_many
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 
-_SHOWN_POINTS = 100  # of each curve: more could not be told apart
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
 _KIND_MEANT = "KIND is logits or probs: what VAL, the file of validation scores, holds."
 _REMEDIES = {
@@ -166,13 +165,7 @@ def _counts_figure(result: AuditResult) -> Figure:
 
 
 def _share_figure(result: AuditResult) -> Figure:
-    size = len(result.classes)
-    steps = min(size, _SHOWN_POINTS)
-    at = [round(size * step / steps) for step in range(steps + 1)]
-    curves = [
-        Line(name, [100 * k / size for k in at], [100 * shares[k] for k in at])
-        for name, shares in result.curves.items()
-    ]
+    curves = [Line(name, *curve) for name, curve in result.curves.items()]
     return Figure(
         line_chart(
             [*curves, Line("balanced", [0, 100], [0, 100])],

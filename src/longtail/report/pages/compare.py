@@ -143,7 +143,7 @@ def _as_trained(table: ComparedSet, alone: bool) -> Section:
         heading=AS_TRAINED.capitalize() + ("" if alone else f" on {table.samples.name}"),
         table=Table(columns, rows, caption=caption),
         notes=[
-            "What is noise is judged under the target only. Scores of which nobody knows what "
+            "What is noise is judged under the target only. Scores of which it is not known what "
             "they carry, and those that carry the target, are the same in both cells."
         ],
     )

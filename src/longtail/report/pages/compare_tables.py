@@ -81,7 +81,7 @@ def interval(estimated: Estimate, metric: Metric) -> str:
     value, low, high = estimated.value, estimated.low, estimated.high
     if value is None or low is None or high is None:
         return ""
-    even = {number(far, metric) for far in (value - low, high - value, estimated.reach)}
+    even = {number(far, metric) for far in (estimated.below, estimated.above, estimated.reach)}
     if len(even) == 1:  # as far as digits are shown
         return f"± {even.pop()}"
     return f"[{number(low, metric)}, {number(high, metric)}]"

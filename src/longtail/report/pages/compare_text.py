@@ -115,7 +115,7 @@ def intervals(table: ComparedSet) -> list[str]:
     if "samples" in kinds:
         which = " of a method with one run" if "seeds" in kinds else ""
         sentences.append(
-            f"±{which} is half of a 95 % interval over test samples drawn anew within each class, "
+            f"±{which} is half of a 95 % interval over test samples drawn again within each class, "
             "and where its ends are not equally far both stand in brackets (Wilson's for "
             "accuracies): what this one model would give on other samples. How much another seed "
             "would change is not in it."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longtail.core.files import written_whole
+from longtail.flows.reproduce.ledger import TITLE
 from longtail.report.pages.reproduce import (
     CHOSEN_ON_TEST,
     claim_in_words,
@@ -25,16 +28,21 @@ if TYPE_CHECKING:
 
 # The numbers of a claim's rows, then what it is judged by: a gain, a difference or a correlation.
 _HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "ours is of", "verdict")
-TITLE = "# The ledger\n"  # how the file begins
 
 
-def ledger_text(ledger: Ledger, results: str) -> str:
-    """The whole file, made from the folder `results`."""
-    return "\n".join(_lines(ledger, results)) + "\n"
+def write_ledger(ledger: Ledger, file: Path) -> None:
+    """Write the text, or leave what is there."""
+    with written_whole(file) as part:
+        part.write_text(ledger_text(ledger), encoding="utf-8", newline="\n")
+
+
+def ledger_text(ledger: Ledger) -> str:
+    """The whole file."""
+    return "\n".join(_lines(ledger)) + "\n"
 
 
 def in_words(ledger: Ledger) -> str:
-    """How many claims hold, do not, cannot be told."""
+    """How many claims hold, how many do not, and how many are open."""
     holds, fails, open_ones, rest = ledger.verdicts.values()
     return (
         f"{len(ledger.entries)} claims: {holds} hold, {fails} do not, of {open_ones} one cannot "
@@ -42,11 +50,11 @@ def in_words(ledger: Ledger) -> str:
     )
 
 
-def _lines(ledger: Ledger, results: str) -> Iterator[str]:
+def _lines(ledger: Ledger) -> Iterator[str]:
     yield TITLE
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
-        f"{results}`\nfrom what is kept of finished runs; a test makes it again. "
+        f"{ledger.source}`\nfrom what is kept of finished runs; a test makes it again. "
         "[Reproducing](reproducing.md) says what each verdict\nmeans.\n"
     )
     yield (
@@ -59,14 +67,14 @@ def _lines(ledger: Ledger, results: str) -> Iterator[str]:
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
         yield f"## {'Beside the papers' if paper == 'ours' else paper}\n"
-        judged = [each for each in entries if each.judged.verdict is not None]
+        judged = [each for each in entries if each.outcome.verdict is not None]
         if judged:
             yield from _table(_HEADS, map(_row, judged))
         yield from _doubts(judged)
-        open_ones = [each for each in entries if each.judged.verdict is None]
+        open_ones = [each for each in entries if each.outcome.verdict is None]
         if open_ones:
             yield "Not judged:\n"
-            rows = ((_item(e), e.judged.claim.text, why(e.table, e.judged)) for e in open_ones)
+            rows = ((_item(e), e.outcome.claim.text, why(e.table, e.outcome)) for e in open_ones)
             yield from _table(("item", "claim", "why"), rows)
         yield from _left_out([each for each in ledger.experiments if each.paper == paper])
 
@@ -85,18 +93,18 @@ def _item(entry: Entry) -> str:
 
 
 def _row(entry: Entry) -> Iterator[str]:
-    judged, table = entry.judged, entry.table
-    claim = claim_in_words(judged) + (" ¹" if judged.claim.doubt else "")
+    outcome, table = entry.outcome, entry.table
+    claim = claim_in_words(outcome) + (" ¹" if outcome.claim.doubt else "")
     yield from (_item(entry), claim)
-    yield "<br>".join(_numbers(entry, part, ours=False) for part in judged.evidence)
-    yield "<br>".join(_numbers(entry, part, ours=True) for part in judged.evidence)
-    yield "<br>".join(_gain(entry, part) for part in judged.evidence)
-    yield ", ".join(dict.fromkeys(part.over or "–" for part in judged.evidence))
-    sources = dict.fromkeys(source_in_words(run) for run in table.runs_of(judged))
-    seeds = f"{judged.seeds} seed{'s' if judged.seeds > 1 else ''}"
-    left = f"; not: {', '.join(judged.columns_left)}" if judged.columns_left else ""
+    yield "<br>".join(_numbers(entry, part, ours=False) for part in outcome.evidence)
+    yield "<br>".join(_numbers(entry, part, ours=True) for part in outcome.evidence)
+    yield "<br>".join(_gain(entry, part) for part in outcome.evidence)
+    yield ", ".join(dict.fromkeys(part.over or "–" for part in outcome.evidence))
+    sources = dict.fromkeys(source_in_words(run) for run in table.runs_of(outcome))
+    seeds = f"{outcome.seeds} seed{'s' if outcome.seeds > 1 else ''}"
+    left = f"; not: {', '.join(outcome.columns_left)}" if outcome.columns_left else ""
     yield f"{'; '.join(sources)} ({table.settled.setting}, {seeds}){left}"
-    yield f"**{judged.verdict}**"
+    yield f"**{outcome.verdict}**"
 
 
 def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
@@ -110,22 +118,22 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
                 texts.append("" if number is None else number_in_words(number, measure))
             else:
                 texts.append(printed(table.experiment.published(row, name)))
-    said = " / ".join(text for text in texts if text and text != "–")
+    numbers = " / ".join(text for text in texts if text and text != "–")
     where = "" if ours else f"{', '.join(part.columns)}: "
-    return where + (said or "–")
+    return where + (numbers or "–")
 
 
 def _gain(entry: Entry, part: Evidence) -> str:
-    if is_correlation(entry.judged):
-        return f"ρ = {interval(part.value, part.low, part.high, 2)}"
+    if is_correlation(entry.outcome):
+        return f"ρ = {interval(part, 2)}"
     digits = digits_of(measure_of(entry.table, part), part.value)
-    return interval(part.value, part.low, part.high, digits, sign=True)
+    return interval(part, digits, sign=True)
 
 
 def _doubts(entries: Iterable[Entry]) -> Iterator[str]:
-    doubted = [each for each in entries if each.judged.claim.doubt]
+    doubted = [each for each in entries if each.outcome.claim.doubt]
     for each in doubted:
-        claim = each.judged.claim
+        claim = each.outcome.claim
         yield f"¹ {_item(each)}, {claim.text}. In the paper itself: {claim.doubt}  "
     if doubted:
         yield ""

@@ -42,10 +42,7 @@ def gaussian_figures(both: TwoGaussians) -> list[Figure]:
         y_title="x₂",
     )
     curves = line_chart(
-        [
-            Line(name, both.taus, mean, mean - spread, mean + spread)
-            for name, (mean, spread) in both.curves.items()
-        ],
+        [Line(name, both.taus, *curve) for name, curve in both.curves.items()],
         title="Post-hoc corrections of ERM",
         x_title="τ",
         y_title=error,

@@ -25,7 +25,7 @@ from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
-    from longtail.flows.train.train import Plan
+    from longtail.flows.train.train import TrainingPlan
 
 _CROSS_FITTED = (
     "There is no test part: each fifth of the validation part is judged by what the others chose."
@@ -80,7 +80,7 @@ def headline(result: TrainResult) -> str:
     return f"{text} {_CROSS_FITTED}" if result.is_cross_fitted else text
 
 
-def plan_in_words(plan: Plan) -> list[str]:
+def plan_in_words(plan: TrainingPlan) -> list[str]:
     """The lines of `longtail train --dry-run`."""
     numbers = plan._asdict()
     prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
