@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from longtail.flows.reproduce.fit_sets import long_tailed_set
+from longtail.flows.reproduce.fits import long_tailed_set
 from scipy import stats
 
 import longtail as lt
