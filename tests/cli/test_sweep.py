@@ -37,6 +37,15 @@ def swept(folder, *arguments, output="out"):
     return done, " ".join(done.output.split())
 
 
+def test_groups_are_the_same_at_every_point_and_no_grid(folder):
+    edges = ["--groups", "many=9,few=4"]
+    done, printed = swept(folder, "optimizer.lr=1e-2,1e-3", *edges, "--quiet", output="edges")
+    assert done.exit_code == 0, printed
+    runs = sorted((folder / "edges" / "runs").iterdir())
+    assert len(runs) == 2
+    assert all("groups: many=9,few=4" in (run / "recipe.yaml").read_text() for run in runs)
+
+
 def test_a_sweep_trains_shows_and_is_not_repeated(folder):
     grid = ["optimizer.lr=1e-2,1e30"]  # the second diverges
     done, printed = swept(folder, *grid, "--dry-run")

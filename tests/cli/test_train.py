@@ -78,6 +78,14 @@ def test_a_dry_run_builds_all_and_writes_nothing(folder):
     assert not (folder / "run").exists()
 
 
+def test_groups_are_those_of_the_option(folder):
+    done, printed = trained(folder, "--dry-run", "--groups", "many=9,few=4", output=None)
+    assert done.exit_code == 0, done.output
+    assert "groups: many=9,few=4" in printed
+    done, _ = trained(folder, "--groups", "most=9", output=None)
+    assert done.exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [

@@ -11,6 +11,7 @@ from longtail.cli import options, terminal
 from longtail.cli.command import Command
 from longtail.cli.errors import Interrupted
 from longtail.flows import file_names
+from longtail.group_edges import GroupEdges
 
 if TYPE_CHECKING:
     from longtail.flows.sweep_result import SweepResult
@@ -28,6 +29,7 @@ _JOBS = "Runs at a time, each a process of one thread; by default as many as the
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE[,VALUE]...]...")
 @click.option("--data", type=options.PATH, help="Where the images are: the recipe's data.path.")
 @options.output_folder("Folder for the runs, sweep.json and report.html.", required=True)
+@options.groups("those of the recipe")
 @click.option("--seeds", type=options.Seeds(), help=_SEEDS)
 @click.option("--jobs", type=click.IntRange(min=1), help=_JOBS)
 @click.option("--dry-run", is_flag=True, help="List the runs and how far they are; train nothing.")
@@ -37,6 +39,7 @@ def sweep(
     settings: tuple[str, ...],
     data: Path | None,
     output: Path,
+    groups: GroupEdges | None,
     seeds: tuple[int, ...] | None,
     jobs: int | None,
     dry_run: bool,
@@ -49,9 +52,12 @@ def sweep(
     loss.lam=1e-3,1e-2,1e-1. The validation part chooses a point. A finished run is never trained
     again, and the same command resumes one that was stopped.
     """
+    from longtail.flows.train.reading import overridden
     from longtail.recipes.catalogue import read_recipe, recipe_name
 
     recipe, title = read_recipe(name), recipe_name(name)
+    if groups is not None:  # not among the changes, where commas make a grid
+        recipe = overridden(recipe, [f"groups={groups}"])
     changes = [*settings, *([] if data is None else [f"data.path={data}"])]
     if dry_run:
         _show_plan(recipe, changes, output, seeds, title, as_json)

@@ -18,6 +18,7 @@ from longtail.cli import options, terminal
 from longtail.cli.command import Command
 from longtail.cli.errors import Interrupted
 from longtail.flows import file_names
+from longtail.group_edges import GroupEdges
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     ("auto", "never"),
     "Go on with the run in RUN if it is of this recipe, or refuse to.",
 )
+@options.groups("those of the recipe")
 @click.option("--dry-run", is_flag=True, help="Read the data and build all, but train nothing.")
 @options.common
 def train(
@@ -49,6 +51,7 @@ def train(
     data: Path | None,
     output: Path | None,
     resume: Literal["auto", "never"],
+    groups: GroupEdges | None,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -62,8 +65,9 @@ def train(
     from longtail.flows.train.reading import overridden
     from longtail.recipes.catalogue import read_recipe, recipe_name
 
-    places = [] if data is None else [f"data.path={data}"]
-    recipe = overridden(read_recipe(name), [*settings, *places])
+    asked = {"data.path": data, "groups": groups}
+    changes = [f"{key}={value}" for key, value in asked.items() if value is not None]
+    recipe = overridden(read_recipe(name), [*settings, *changes])
     _check(name, recipe, output, resume if terminal.is_first() else "auto")
     if dry_run:
         _show_plan(recipe, as_json, quiet)
