@@ -198,7 +198,7 @@ def test_a_claim_is_of_a_measure_it_can_be_judged_by(experiment, claim):
         assert claim.better != claim.worse
     elif isinstance(claim, Close):
         assert all(measure.is_number for measure in measures)
-        assert claim.within > 0
+        assert claim.within > 0 or (claim.at_least and claim.within == 0)
     else:
         per = {"count": "class", "point": "point"}.get(claim.against)
         assert all(measure.per == per if per else measure.is_number for measure in measures)
@@ -216,7 +216,9 @@ def holds(experiment, claim):
         return bool((gains > 0).all() and (gains > claim.by - 1e-9).all())
     if isinstance(claim, Close):
         other = rows[1] if isinstance(claim.to, str) else claim.to
-        return bool((np.abs(np.subtract(rows[0], other)) <= claim.within + 1e-9).all())
+        apart = np.subtract(rows[0], other)
+        outside = np.maximum(-apart, 0) if claim.at_least else np.abs(apart)
+        return bool((outside <= claim.within + 1e-9).all())
     curve = np.subtract(*rows) if claim.minus else np.array(rows[0])
     ranks = [np.argsort(np.argsort(each)) for each in (curve, np.arange(len(curve)))]
     return int(np.sign(np.corrcoef(*ranks)[0, 1])) in claim.signs

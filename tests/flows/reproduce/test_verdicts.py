@@ -49,6 +49,20 @@ def test_better_by_so_much(by, ends, expected):
 @pytest.mark.parametrize(
     ("ends", "expected"),
     [
+        ([(-0.5, 0.0)], HOLDS),
+        ([(3.0, 9.0)], HOLDS),
+        ([(-0.6, 9.0)], OPEN),
+        ([(-0.9, -0.6)], FAILS),
+        ([(3.0, 9.0), (-0.9, -0.6)], FAILS),
+    ],
+)
+def test_at_least_a_number_has_no_upper_edge(ends, expected):
+    assert verdict(Close("t", "a", 46.0, 0.5, at_least=True), *ends) == expected
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
         ([(-0.5, 0.5)], HOLDS),
         ([(-0.6, 0.5)], OPEN),
         ([(0.6, 0.9)], FAILS),

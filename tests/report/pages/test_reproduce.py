@@ -206,4 +206,6 @@ def test_the_margin_of_a_claim_is_said_and_is_in_json():
 
     assert judged(Better("it gains", "a", "b", by=3.0)).endswith("(by 3 at least)")
     assert judged(Close("they are one", "a", "b", within=0.5)).endswith("(within 0.5)")
+    assert judged(Close("so many", "a", 9.0, 0.5, at_least=True)).endswith("(at most 0.5 below)")
+    assert judged(Close("9 or more", "a", 9.0, 0.0, at_least=True)) == "9 or more"
     assert judged(Better("it gains", "a", "b")) == "it gains"

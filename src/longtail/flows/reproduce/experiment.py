@@ -146,12 +146,16 @@ class Trend(_Value, frozen=True, tag="trend"):
 
 
 class Close(_Value, frozen=True, tag="close"):
-    """A row equals another, or a number, within so much, in every column."""
+    """A row equals another, or a number, within so much, in every column.
+
+    `at_least`: more than that is right too, however much.
+    """
 
     text: str
     row: str
     to: str | float
     within: float
+    at_least: bool = False
     columns: tuple[str, ...] = ()
     doubt: str = ""
 

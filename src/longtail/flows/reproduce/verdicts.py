@@ -151,10 +151,11 @@ def _of_better(claim: Better) -> tuple[_Rule, _Rule]:
 
 
 def _of_close(claim: Close) -> tuple[_Rule, _Rule]:
-    most = claim.within
+    below = -claim.within
+    above = math.inf if claim.at_least else claim.within
     return (
-        lambda low, high: -most <= low and high <= most,
-        lambda low, high: low > most or high < -most,
+        lambda low, high: below <= low and high <= above,
+        lambda low, high: low > above or high < below,
     )
 
 

@@ -140,7 +140,10 @@ def claim_in_words(outcome: ClaimVerdict) -> str:
     claim = outcome.claim
     if isinstance(claim, Better) and claim.by:
         return f"{claim.text} (by {claim.by:g} at least)"
-    return f"{claim.text} (within {claim.within:g})" if isinstance(claim, Close) else claim.text
+    if not isinstance(claim, Close) or (claim.at_least and not claim.within):
+        return claim.text
+    margin = f"at most {claim.within:g} below" if claim.at_least else f"within {claim.within:g}"
+    return f"{claim.text} ({margin})"
 
 
 def source_in_words(run: Run) -> str:
