@@ -155,9 +155,9 @@ class Close(_Value, frozen=True, tag="close"):
     row: str
     to: str | float
     within: float
-    at_least: bool = False
     columns: tuple[str, ...] = ()
     doubt: str = ""
+    at_least: bool = False
 
 
 Claim: TypeAlias = Better | Trend | Close
