@@ -205,3 +205,29 @@ def test_thresholds_are_not_fitted_on_test_samples_or_without_labels_or_of_class
         Thresholds.fit(made(z, None))
     with pytest.raises(ValueError, match="yes/no labels"):
         Thresholds.fit(Scores(z, [0] * 20))
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "true", "false"), [(5, 20, 4, 1), (7, 30, 6, 2), (3, 9, 2, 1)]
+)
+def test_a_precision_that_is_just_what_is_asked_for_is_kept(yes, no, true, false):
+    z = np.array([2.0] * true + [0.0] * (yes - true) + [2.0] * false + [0.0] * (no - false))
+    y = np.array([1] * yes + [0] * no)
+    scores = Scores(z[:, None], y[:, None], family="sigmoid")
+    by_precision = Thresholds.fit(scores, "recall_at_precision", at=true / (true + false))
+    assert (by_precision.logits[0], by_precision.values[0]) == (2.0, pytest.approx(true / yes))
+    by_recall = Thresholds.fit(scores, "precision_at_recall", at=true / yes)
+    assert by_recall.logits[0] == 2.0
+    assert by_recall.values[0] == pytest.approx(true / (true + false))
+
+
+def test_thresholds_are_of_the_labels_by_name(tmp_path):
+    z, y = [[2.0, -1.0], [-2.0, 1.0], [0.5, 0.0]], [[1, 0], [0, 1], [1, 0]]
+    fitted = Thresholds.fit(Scores(z, y, classes=["a", "b"], family="sigmoid"))
+    with pytest.raises(ValueError, match="another order"):
+        Scores(z, y, classes=["b", "a"], family="sigmoid").predict(thresholds=fitted)
+    path = tmp_path / "t.json"
+    fitted.save(path)
+    path.write_text(path.read_text().replace('"b"', '"b", "c"'))
+    with pytest.raises(ValueError, match="labels"):
+        Thresholds.load(path)

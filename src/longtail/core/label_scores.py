@@ -44,6 +44,11 @@ class LabelThresholds(Protocol):
         """What logits must carry to be compared with them."""
         ...
 
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The names of the labels, if they are known."""
+        ...
+
 
 # Those, or probabilities: one for all labels, or one a label.
 ThresholdsLike: TypeAlias = LabelThresholds | float | ArrayLike
@@ -202,6 +207,12 @@ class LabelScores(Scores[ArrayT]):
                 raise ValueError(
                     f"these thresholds are for logits that carry {chosen.carried!r}, but the "
                     f"scores carry {self.carried!r}; move them there first: .under(...)"
+                )
+            if chosen.classes and self.classes and chosen.classes != self.classes:
+                raise ValueError(
+                    f"these thresholds are for the labels {', '.join(chosen.classes):.80}, but "
+                    f"those of the scores are {', '.join(self.classes):.80}: other names, or "
+                    "another order; fit them on scores of this model"
                 )
             values = np.asarray(chosen.logits, np.float64)
         else:

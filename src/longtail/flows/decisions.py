@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import Floats, Indices, as_numpy
@@ -21,6 +22,7 @@ from longtail.flows.fix_steps import FOLDS, fold_numbers
 from longtail.flows.judge import Judgement
 from longtail.flows.score_sources import Source
 from longtail.metrics import Interval, class_coverage, cost, evaluate_sets
+from longtail.metrics.costs import mean_under
 from longtail.posthoc import ConformalSets
 from longtail.posthoc.conformal import Mode
 
@@ -64,8 +66,10 @@ class CostFacts:
     before: Interval  # the scores before, the most likely class
     after: Interval  # the adjusted scores, the most likely class
     decided: Interval  # the adjusted scores, by costs
-    changed: float  # share of the samples that costs decide otherwise than probability
-    undecided: float  # share of the samples
+    # Shares of samples, which count as they do in costs: those that costs decide otherwise than
+    # probability, and those that are left undecided.
+    changed: float
+    undecided: float
 
     @classmethod
     def of(cls, judgement: Judgement, decider: Decider) -> CostFacts:
@@ -83,13 +87,17 @@ class CostFacts:
                 abstain=decider.abstain,
             )
 
+        def share(answers: npt.NDArray[np.bool_]) -> float:
+            truth, size = as_numpy(samples.labels), samples.after.num_classes
+            return float(mean_under(answers.astype(np.float64), truth, size, target).value or 0.0)
+
         return cls(
             decider,
             before=measured(as_numpy(samples.before.predict())),
             after=measured(likely),
             decided=measured(decided),
-            changed=float((decided != likely).mean()),
-            undecided=float((decided == UNDECIDED).mean()),
+            changed=share(decided != likely),
+            undecided=share(decided == UNDECIDED),
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from longtail import __version__
 from longtail.core import LabelOdds, LabelScores, UnknownPriorError, measure_odds
+from longtail.core.arrays import as_numpy
 from longtail.core.label_odds import LabelOddsLike
 from longtail.core.label_scores import check_sigmoid
 from longtail.core.numbers import check_whole
@@ -122,13 +123,13 @@ def fix_labels(
             "scores were adjusted already, or another model made them"
         )
     fitted = plan.fit(source, known)
-    is_new = apply is not None and rows.labels is not None
+    is_new = rows.labels is not None and not _are_same(rows, source)
     moved = plan.moved(rows, known)
     before = _under(rows if is_new else source, goal, None)
     after = _under(moved, goal, fitted) if is_new else _cross_fitted(source, plan, seed)
     facts = fitted, moved, known, goal, before, after
     result = FixLabelsResult(*facts, APPLIED if is_new else CROSS_FITTED)
-    with staged(output, "fix", FILES, ()) as folder:
+    with staged(output, "fix_labels", FILES, ()) as folder:
         if folder is not None:
             result.write(folder)
     return result
@@ -168,6 +169,13 @@ class _Plan:
         """Thresholds for the moved scores."""
         told = replace(scores, carried=carried)
         return Thresholds.fit(told, self.criterion, self.at, self.target)
+
+
+def _are_same(one: LabelScores, other: LabelScores) -> bool:
+    """Whether these are the same samples, which would be measured by what they were fitted to."""
+    if one is other:
+        return True
+    return np.array_equal(as_numpy(one.logits), as_numpy(other.logits))
 
 
 def _under(

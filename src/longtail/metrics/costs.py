@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, Indices, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy
 from longtail.core.costs import UNDECIDED, Costs, CostsLike
 from longtail.core.labels import check_labels
 from longtail.metrics.accumulator import Accumulator
@@ -65,9 +65,17 @@ def mean_cost(
     abstain: float | None = None,
 ) -> Interval:
     """The same of decisions that are known to be some."""
-    sums = Accumulator(len(costs.values), target)
+    size, values = len(costs.values), costs.realised(labels, decided, abstain)
+    return mean_under(values, labels, size, target)
+
+
+def mean_under(
+    values: Floats, labels: Indices, num_classes: int, target: PriorLike | None
+) -> Interval:
+    """The mean of one number a sample, where labels follow the target if there is one."""
+    sums = Accumulator(num_classes, target)
     sums.samples += np.bincount(labels, minlength=sums.num_classes)
-    return sums.mean_of(costs.realised(labels, decided, abstain), labels)
+    return sums.mean_of(values, labels)
 
 
 def _decisions(

@@ -122,7 +122,9 @@ class ConformalSets:
                 For samples that follow another prior that one, known or estimated
                 (`shift.estimate_prior`).
             seed: Draws by how much each threshold is moved towards the next, so that coverage is
-                exact on average, not at least; without one nothing is random.
+                not above what is asked for: exact on average where all classes have as many
+                validation samples, and somewhat below where some have few. Without one nothing
+                is random, and coverage is at least that.
         """
         checked = check_validation(validation, "a set")
         check_asked(coverage, mode)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
@@ -67,7 +67,7 @@ class Thresholds:
             validation: Scores of yes/no labels.
             criterion: What is best: "f1", "balanced_error", "recall_at_precision" or
                 "precision_at_recall".
-            at: For the last two, the precision or the recall to keep, above 0 and up to 1.
+            at: For the last two, the precision or the recall to keep, from 0 to 1.
             target: Where labels have these odds: the scores are moved there, and samples counted
                 so; None for the samples as they are.
         """
@@ -86,7 +86,7 @@ class Thresholds:
         if scores.labels is None or not len(scores):
             raise ValueError("Thresholds.fit needs labelled samples, got none or no labels")
         moved = scores if target is None else scores.under(target)
-        probs = None if target is None or moved.carried is None else moved.carried.probs
+        probs = None if target is None else cast(LabelOdds, moved.carried).probs
         found = best_thresholds(moved, criterion, kept, probs)
         logits, values, errors = np.array(found, np.float64).T
         return cls(logits, values, errors, criterion, kept, moved.carried, scores.classes)
@@ -132,7 +132,7 @@ class Thresholds:
                 f"{path} has no thresholds ({error}); such files are made by Thresholds.save"
             ) from error
         sizes = {len(stored.logits), len(stored.values), len(stored.standard_errors)}
-        sizes |= set() if stored.carried is None else {len(stored.carried)}
+        sizes |= {len(each) for each in (stored.carried, stored.classes) if each is not None}
         if stored.version != 1 or len(sizes) != 1:
             raise ValueError(
                 f"{path} has thresholds of version {stored.version} with lists of "
