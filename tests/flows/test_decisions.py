@@ -51,6 +51,15 @@ def test_the_adjusted_scores_are_decided_by_costs_under_the_target(applied):
     assert facts.changed == (expected != applied.scores.predict()).mean()
 
 
+def test_shares_of_decisions_count_classes_as_the_target_does():
+    new = scores_of(np.repeat(np.arange(4), [300, 50, 30, 20]), 3)
+    result = fix(validation(), new, costs=COSTS, abstain=0.5, **OPTIONS)
+    undecided = result.decisions == -1
+    shares = [undecided[new.labels == k].mean() for k in range(4)]
+    assert result.cost_facts.undecided == pytest.approx(np.mean(shares))
+    assert abs(np.mean(shares) - undecided.mean()) > 0.01
+
+
 def test_a_move_that_stops_on_the_way_is_decided_where_the_target_is():
     result = fix(validation(), TEST, tau=0.5, calibration="none", costs=COSTS)
     np.testing.assert_array_equal(result.decisions, TEST.decide(COSTS, target=[1, 1, 1, 1]))
