@@ -48,7 +48,8 @@ def test_the_adjusted_scores_are_decided_by_costs_under_the_target(applied):
     assert facts.after == cost(applied.scores.predict(), TEST.labels, **options)
     assert facts.decided.value < facts.after.value < facts.before.value
     assert facts.undecided == (expected == -1).mean()
-    assert facts.changed == (expected != applied.scores.predict()).mean()
+    likely = applied.scores.predict()
+    assert facts.changed == ((expected != likely) & (expected != -1)).mean()
 
 
 def test_shares_of_decisions_count_classes_as_the_target_does():
@@ -147,6 +148,7 @@ def test_a_fix_without_them_has_none_of_it():
         ({"sets": 0}, "above 0"),
         ({"sets": 1.5}, "coverage must be"),
         ({"sets": 0.9, "sets_mode": "some"}, "mode must be"),
+        ({"sets_mode": "class"}, "sets_mode is that of sets"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(options, words):

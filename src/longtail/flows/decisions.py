@@ -96,7 +96,7 @@ class CostFacts:
             before=measured(as_numpy(samples.before.predict())),
             after=measured(likely),
             decided=measured(decided),
-            changed=share(decided != likely),
+            changed=share((decided != likely) & (decided != UNDECIDED)),
             undecided=share(decided == UNDECIDED),
         )
 

@@ -115,6 +115,8 @@ def fix(
     decider = Decider.of(costs, abstain, source)
     if sets is not None:
         check_asked(sets, sets_mode)
+    elif sets_mode != "tail":
+        raise ValueError("sets_mode is that of sets: give sets=0.9, too, or leave it out")
     prior = prior_of_both(source, rows, carried, train, counts, zeros)
     some = score_sources.rows_to_fit_on(source, seed)
     labelled = score_sources.scores_in_memory(source, prior, counts, some)

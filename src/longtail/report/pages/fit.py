@@ -144,10 +144,11 @@ def caution(result: FitResult) -> str:
     if not result.few:
         return ""
     none = f", {result.unjudged} of them none, which count for nothing" if result.unjudged else ""
+    instead = "" if result.folds is None else ", or a validation part,"
     return (
         f"{result.few} of {len(result.counts)} classes have fewer than five validation "
         f"samples{none}: their share of the intervals is borrowed from the other classes. More "
-        "samples of the rare classes, or a validation part, would tell."
+        f"samples of the rare classes{instead} would tell."
     )
 
 
