@@ -395,3 +395,12 @@ def test_a_parquet_column_that_is_no_label_is_named_with_its_type(tmp_path, labe
     said = r"column 'label' of .*a\.parquet must be class indices or .*, got (struct|list|map)"
     with pytest.raises(ValueError, match=said):
         read_label_counts(tmp_path / "a.parquet")
+
+
+def test_a_table_of_counts_names_no_class_twice(tmp_path):
+    path = written(tmp_path / "twice.csv", "class,count\na,900\nb,90\nc,10\nc,10\n")
+    with pytest.raises(ValueError, match="'c' twice"):
+        read_label_counts(path)
+    # A row a sample, with more beside its label.
+    path = written(tmp_path / "rows.csv", "class,count,x\na,3,0.5\na,4,0.1\nb,3,0.2\n")
+    assert counts_of(path) == {"all": {"a": 2, "b": 1}}

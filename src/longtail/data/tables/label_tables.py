@@ -7,7 +7,7 @@ is refused: counted as labels every class would have one sample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,8 @@ from longtail.data.tables.text import TextTable, suffix_of
 
 _LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target", "y")
 _SPLIT_NAMES = ("split", "subset", "partition")
-_COUNT_NAMES = ("count", "counts", "n", "num", "number", "samples", "num_samples", "n_samples")
+_SURE_COUNT_NAMES = ("count", "counts", "samples", "num_samples", "n_samples")
+_COUNT_NAMES = (*_SURE_COUNT_NAMES, "n", "num", "number")
 _LOOKED_AT = 1000  # rows that decide which column tells the split
 
 
@@ -66,6 +67,8 @@ class LabelTable(NamedTuple):
             len(np.unique(labels.codes[rows])) == rows.sum() for rows in splits.values()
         )
         at = self._count_column() if is_row_a_class else None
+        if not is_row_a_class:
+            self._check_no_counts(labels, splits)
         if at is None:
             return {
                 split: LabelCounts.of_codes(labels.only(rows), None, str(path))
@@ -103,11 +106,31 @@ class LabelTable(NamedTuple):
             )
         return labels, _by_split(splits[0], path) if splits else {WHOLE: np.ones(num_rows, bool)}
 
+    def _others(self) -> list[int]:
+        """The columns beside label and split."""
+        return [at for at in range(self.table.width) if at not in (self.label, self.split)]
+
+    def _check_no_counts(
+        self, labels: LabelCodes, splits: Mapping[str, npt.NDArray[np.bool_]]
+    ) -> None:
+        """A ValueError if there are but labels and counts, and a label twice."""
+        names, others = self.table.names, self._others()
+        if names is None or len(others) != 1 or names[others[0]].lower() not in _SURE_COUNT_NAMES:
+            return
+        for rows in splits.values():
+            often = np.bincount(labels.codes[rows], minlength=len(labels.values))
+            if often.max() > 1:
+                raise ValueError(
+                    f"{self.table.path} has a column {names[others[0]]!r} and "
+                    f"{labels.values[int(often.argmax())]!r:.80} twice: leave one of them out, or "
+                    "that column, if each row is a sample"
+                )
+
     def _count_column(self) -> int | None:
         """Where a table of a row a class says how many samples it has; a ValueError if it may."""
         named = self.table.names is not None
         names = self.table.names or [""] * self.table.width
-        others = [at for at in range(self.table.width) if at not in (self.label, self.split)]
+        others = self._others()
         called = [at for at in others if names[at].lower() in _COUNT_NAMES]
         if called or len(others) != 1:
             return called[0] if called else None
