@@ -31,7 +31,6 @@ def test_there_is_no_utils():
 
 # What a sample counts for where labels follow t and not q: t(y)/q(y). No logits are moved by it.
 SAMPLE_WEIGHTS = {
-    "flows/paths.py": 1,
     "losses/lade.py": 1,
     "metrics/difference.py": 1,
     "metrics/sums.py": 1,

@@ -23,16 +23,18 @@ from longtail import (
     shift,
     shot_groups,
 )
-from longtail.core import Scores
+from longtail.core import LabelOdds, Scores
 from longtail.engine import averaging, backbones, fit_linear, schedules, training
 from longtail.images import augment
-from loss_examples import MAKE
+from loss_examples import BINARY_MAKE, MAKE
 
 COUNTS = [70, 20, 8, 2]
 LABELS = np.repeat(np.arange(4), COUNTS)
 FEATURES = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LOGITS = np.random.default_rng(1).normal(size=(100, 4))
 SCORES = Scores(LOGITS, LABELS, carried=COUNTS, counts=COUNTS)
+ODDS = LabelOdds.from_counts([10, 40, 200], total=1000)
+YES_NO = Scores(LOGITS[:, :2], np.eye(4, dtype=int)[LABELS][:, :2], family="sigmoid")
 RANGES = [name for name, kind in vars(ranges).items() if get_origin(kind) is Annotated]
 KINDS = ("float", "int", *RANGES)
 NUMBERS = {*KINDS, *(f"{kind} | None" for kind in KINDS)}
@@ -45,6 +47,9 @@ def of_samples(make, **options):
 # Everything public whose options are numbers, with what else it needs.
 MAKERS = {
     **{f"losses.{name}": partial(make, COUNTS) for name, make in MAKE.items()},
+    **{f"losses.{name}": partial(make, ODDS) for name, make in BINARY_MAKE.items()},
+    "posthoc.Thresholds.fit": partial(posthoc.Thresholds.fit, YES_NO, "recall_at_precision"),
+    "metrics.LabelAccumulator": partial(metrics.LabelAccumulator, 3),
     "losses.Center": partial(losses.Center, 3, 4),
     "losses.DROLT": partial(losses.DROLT, COUNTS, 3),
     "losses.LADER": partial(losses.LADER, COUNTS),
@@ -198,7 +203,7 @@ NOT_WALKED = {
     *("data.Features", "data.pack_features", "data.Block", "data.ScoreWriter"),
     *("data.open_score_writer", "data.ScoreTable", "data.read_costs"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
-    *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),
+    *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve", "posthoc.Thresholds"),
     *("metrics.Interval", "metrics.Mistake", "metrics.Sanity", "shift.PriorEstimate"),
 }
 

@@ -68,6 +68,8 @@ else:
 
 def is_torch(values: object) -> TypeGuard[Tensor]:
     """Whether this is a torch tensor."""
+    if type(values) is np.ndarray:  # seen without a call, since single rows are asked so often
+        return False
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 

@@ -32,7 +32,7 @@ def measure_odds(
     Every label must be yes for some samples and no for others.
 
     >>> measure_odds([[2.0], [0.0], [0.0], [-1.0]] * 100, [[1], [0], [1], [0]] * 100)
-    LabelOdds([0.563])
+    LabelOdds([0.547])
     """
     if isinstance(logits, LabelScores):
         scores = logits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAli
 
 import numpy as np
 
-from longtail.core import arrays, score_checks, scores_file
+from longtail.core import arrays, score_checks, score_parts, scores_file
 from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
 from longtail.core.costs import Costs, CostsLike
 from longtail.core.numbers import check_choice
@@ -213,10 +213,10 @@ class Scores(Generic[ArrayT]):
 
     def take(self, rows: ArrayLike | slice) -> Self:
         """Some of the samples: their positions, a mask, or a slice."""
-        at = rows if isinstance(rows, slice) else _positions(rows)
+        at = rows if isinstance(rows, slice) else score_parts.positions(rows)
         return self._with(
-            logits=_taken(self.logits, at),
-            labels=None if self.labels is None else _taken(self.labels, at),
+            logits=score_parts.taken(self.logits, at),
+            labels=None if self.labels is None else score_parts.taken(self.labels, at),
             ids=None if self.ids is None else self.ids[at],
         )
 
@@ -227,14 +227,18 @@ class Scores(Generic[ArrayT]):
             raise ValueError("concat puts scores together, expected at least one, got none")
         first = parts[0]
         for part in parts[1:]:
-            if differs := [name for name, same in _agreement(first, part).items() if not same]:
+            if differs := [
+                name for name, same in score_parts.agreement(first, part).items() if not same
+            ]:
                 raise ValueError(
                     f"scores to put together must agree in {' and '.join(differs)}, got "
                     f"{first!r} and {part!r}; move them to one prior with .under(target) first, "
                     "and give all of them what one has"
                 )
         names = ("logits", "labels", "ids")
-        columns = {name: _joined([getattr(part, name) for part in parts]) for name in names}
+        columns = {
+            name: score_parts.joined([getattr(part, name) for part in parts]) for name in names
+        }
         return cast(Self, type(first)._made(vars(first) | columns))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -286,39 +290,3 @@ def _check_rows(values: RowsLike, name: str) -> Any:
     rows = arrays.as_array(values)
     score_checks.check_rows(rows, name)
     return rows.detach() if arrays.is_torch(rows) else rows
-
-
-def _positions(rows: ArrayLike) -> Any:
-    at = arrays.as_numpy(rows) if np.ndim(cast(Any, rows)) == 1 else None
-    if at is not None and not at.size:
-        return np.zeros(0, np.int64)  # an empty list has no integer to say what it is of
-    if at is None or at.dtype.kind not in "biu":
-        raise ValueError(
-            f"rows must be positions in one dimension, a mask or a slice, got {rows!r:.80}; "
-            "a single sample is take([0])"
-        )
-    return at
-
-
-def _agreement(one: Scores[Any], other: Scores[Any]) -> dict[str, bool]:
-    """Of what must be the same to put scores together, whether it is."""
-    plain = ("family", "num_classes", "carried", "classes", "split")
-    same = {name: getattr(one, name) == getattr(other, name) for name in plain}
-    for name in ("labels", "ids", "counts"):
-        same[name] = (getattr(one, name) is None) == (getattr(other, name) is None)
-    if one.counts is not None and other.counts is not None and same["num_classes"]:
-        same["counts"] = np.array_equal(arrays.as_numpy(one.counts), arrays.as_numpy(other.counts))
-    return same
-
-
-def _taken(column: Any, at: Any) -> Any:
-    if isinstance(at, slice) or isinstance(column, np.ndarray):
-        return column[at]
-    return column[arrays.to_kind(at, column)]
-
-
-def _joined(columns: Sequence[Any]) -> Any:
-    if any(column is None for column in columns):
-        return None
-    parts = [c if isinstance(c, np.ndarray) else arrays.as_numpy(c) for c in columns]
-    return arrays.to_kind(np.concatenate(parts), columns[0])

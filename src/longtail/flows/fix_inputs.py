@@ -132,9 +132,9 @@ def _check_following(others: Scores, labelled: Scores, target: Prior) -> None:
     one, two = (as_numpy(each.logits) for each in (others, labelled))
     if not np.array_equal(one[np.lexsort(one.T[:2])], two[np.lexsort(two.T[:2])]):
         return
-    counts = np.bincount(as_numpy(labelled.labels), minlength=len(target))
+    often = np.bincount(as_numpy(labelled.labels), minlength=len(target))
     expected = len(labelled) * target.probs
-    apart = float((np.square(counts - expected) / expected).sum())
+    apart = float((np.square(often - expected) / expected).sum())
     if apart > chi_square_quantile(_SURE, len(target) - 1):
         raise ValueError(
             "the unlabelled samples (unlabelled=, --unlabelled) are the validation samples "
