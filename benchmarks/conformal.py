@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from longtail.flows.reproduce.fits import long_tailed_set
 from scipy import stats
 
 import longtail as lt
 from longtail.flows.reproduce.experiment import Fit
+from longtail.flows.reproduce.fits import long_tailed_set
 from longtail.posthoc import ConformalSets, conformal
 from longtail.shift.estimate import estimate_prepared
 from longtail.shift.prepared import prepare
